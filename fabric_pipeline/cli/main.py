@@ -1,0 +1,96 @@
+"""The command `fabric-pipeline`: registers the commands and turns expected errors into exit codes.
+
+Exit codes: 0 done; 1 a drop or check failed; 2 wrong use; 3 unreadable input; 4 not found; 5 the
+human gate refused; 6 no draft; 7 a pipeline run failed; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from fabric_pipeline import __version__
+from fabric_pipeline.cli import (
+    audit_commands,
+    dossier_commands,
+    fabric_commands,
+    inspect_commands,
+    run_commands,
+    service_commands,
+    synth_command,
+    ticket_commands,
+)
+from fabric_pipeline.errors import FabricError
+
+app = typer.Typer(
+    name="fabric-pipeline",
+    help="Finds the one degraded link that slows a GPU training job. Diagnoses only: it changes nothing on the cluster.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+audit = typer.Typer(
+    help="Ask and export the audit database.", no_args_is_help=True, rich_markup_mode=None
+)
+dossier = typer.Typer(
+    help="Build and verify evidence dossiers.", no_args_is_help=True, rich_markup_mode=None
+)
+
+for function in (
+    run_commands.run,
+    inspect_commands.inspect,
+    inspect_commands.diagnose,
+    ticket_commands.incidents,
+    ticket_commands.tickets,
+    ticket_commands.review,
+    run_commands.publish,
+    fabric_commands.topology,
+    fabric_commands.matrix,
+    synth_command.synth,
+    service_commands.dev,
+    service_commands.doctor,
+):
+    app.command()(function)
+audit.command()(audit_commands.query)
+audit.command()(audit_commands.export)
+audit.command()(audit_commands.tables)
+dossier.command()(dossier_commands.build)
+dossier.command()(dossier_commands.verify)
+app.add_typer(audit, name="audit")
+app.add_typer(dossier, name="dossier")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+def main() -> None:
+    """Console entry point."""
+    try:
+        app()
+    except FabricError as problem:
+        typer.echo(f"error: {problem.message}", err=True)
+        if problem.remedy:
+            typer.echo(f"  what to do: {problem.remedy}", err=True)
+        sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        typer.echo(
+            "interrupted; what was finished is kept, run the command again to continue", err=True
+        )
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,46 @@
+"""Writing for people and for programs: JSON on stdout, talk on stderr, text made safe for a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+# Control characters, bidi marks and zero-width characters from telemetry must not steer a terminal.
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def plain(value: object) -> str:
+    """Text from a file, safe to print on one line."""
+    return _UNSAFE.sub("\ufffd", str(value).replace("\n", " ").replace("\t", " "))
+
+
+def say(text: str) -> None:
+    """One line of talk on stderr."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+
+
+def put(text: str = "") -> None:
+    """One line of data on stdout."""
+    print(text)  # noqa: T201 - this is the terminal
+
+
+def put_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    put(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+
+
+def put_table(head: Sequence[str], rows: Sequence[Sequence[object]], widest: int = 60) -> None:
+    """A plain aligned table; long cells are cut with an ellipsis."""
+    cells = [list(head), *([_cut(plain(cell), widest) for cell in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    for number, row in enumerate(cells):
+        put("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        if number == 0:
+            put("  ".join("-" * width for width in widths))
+
+
+def _cut(text: str, widest: int) -> str:
+    return text if len(text) <= widest else text[: widest - 1] + "…"

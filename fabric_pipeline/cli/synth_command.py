@@ -1,0 +1,40 @@
+"""Command `synth`: make a synthetic drop with planted faults, the answer key beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabric_pipeline.cli.output import put
+
+
+def synth(
+    scenario: Annotated[str, typer.Argument(help="Scenario name; `list` lists them.")],
+    out: Annotated[
+        Path | None, typer.Argument(help="Folder to write; must not exist or be a drop of ours.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Same seed, same bytes.")] = 1,
+    answer_key: Annotated[
+        Path | None,
+        typer.Option("--answer-key", help="Where the truth goes; never inside the drop."),
+    ] = None,
+) -> None:
+    """Write a synthetic drop of an 8-node cluster with the faults of a scenario."""
+    from fabric_pipeline.errors import UsageError
+    from fabric_pipeline.synth.generate import generate
+    from fabric_pipeline.synth.scenario import SCENARIOS
+
+    if scenario == "list":
+        for name in SCENARIOS:
+            put(name)
+        return
+    if scenario not in SCENARIOS:
+        raise UsageError(
+            f"there is no scenario {scenario!r}", f"choose one of {', '.join(SCENARIOS)}"
+        )
+    if out is None:
+        raise UsageError("no folder was named", "fabric-pipeline synth SCENARIO FOLDER")
+    generate(SCENARIOS[scenario](), out, seed=seed, answer_key=answer_key)
+    put(str(out))

@@ -1,0 +1,1 @@
+"""Increments, exposure and quality of accepted readings, by field-guide Appendix B."""

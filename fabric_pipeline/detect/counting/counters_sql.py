@@ -1,0 +1,76 @@
+"""SQL that turns accepted readings into increments: resets, wraps, ceilings, duplicates, order.
+
+Rules (field-guide Appendix B): a value below the one before is a wrap only when the earlier one stood
+in the last tenth of a 32-bit range, else a reset, and then the increment is what was counted since
+(a lower bound). A value at its ceiling means "at least". Nothing here decides what is an error spike.
+"""
+
+from __future__ import annotations
+
+from fabric_pipeline.model.counters import COUNTERS
+
+_RANGE_32_BIT = 4294967296
+
+
+def catalogue_sql() -> str:
+    """A relation of the canonical counters: counter, kind, error_class, class_basis, role, ceiling."""
+    rows = ", ".join(
+        f"('{s.name}', '{s.kind}', '{s.error_class}', '{s.class_basis}', '{s.role}', {s.ceiling or 'null'})"
+        for s in COUNTERS.values()
+    )
+    return f"""
+    select counter, kind, error_class, class_basis, role, ceiling::double as ceiling
+    from (values {rows}) c(counter, kind, error_class, class_basis, role, ceiling)
+    """
+
+
+def link_counters_sql() -> str:
+    """Needs raw_telemetry, counter_catalogue and drop_files(file, file_no). No parameters.
+
+    One row per accepted reading. Series = node, interface, lane, counter, GPU UUID, scope: a swapped
+    GPU starts a new series, so its counts are not taken for growth or a reset.
+    """
+    series = "node, interface, lane, counter, gpu_uuid, scope"
+    return f"""
+    with accepted as (
+        select r.*, f.file_no, c.error_class, c.class_basis, c.ceiling
+        from raw_telemetry r join drop_files f using (file) join counter_catalogue c using (counter)
+        where r.refused_by is null
+    ), marked as (
+        select *,
+            ts is not null and row_number() over (partition by {series}, ts order by value desc nulls last, file_no, line) > 1 as is_duplicate,
+            ts < max(ts) over (partition by {series} order by file_no, line rows between unbounded preceding and 1 preceding) as is_out_of_order
+        from accepted
+    ), ordered as (
+        select *, row_number() over w as sample,
+            lag(case when not is_duplicate then value end ignore nulls) over w as previous,
+            lag(case when not is_duplicate and value is not null then ts end ignore nulls) over w as previous_ts
+        from marked
+        window w as (partition by {series} order by ts nulls first, file_no, line)
+    ), counted as (
+        select *,
+            kind = 'cumulative' and not is_duplicate and value is not null and previous is not null as has_step,
+            value < previous as is_drop,
+            value < previous and ceiling is null and previous >= 0.9 * {_RANGE_32_BIT} and previous < {_RANGE_32_BIT}
+                and value < 0.1 * {_RANGE_32_BIT} as is_wrap
+        from ordered
+    )
+    select "drop", node, interface, lane, link_type, counter, kind, scope, sample, ts, value,
+        case when kind = 'delta' then value
+             when not has_step then null
+             when is_wrap then value + {_RANGE_32_BIT} - previous
+             when is_drop then value
+             when quality = 'saturated' and value = previous then null
+             else value - previous end as delta,
+        case when has_step then date_diff('microsecond', previous_ts, ts) / 1e6 end as elapsed_s,
+        case when quality <> 'ok' then quality
+             when is_duplicate then 'duplicate'
+             when has_step and is_wrap then 'wrap'
+             when has_step and is_drop then 'reset'
+             when coalesce(is_out_of_order, false) then 'out_of_order'
+             else 'ok' end as quality,
+        case when kind = 'gauge' then '' else error_class end as error_class,
+        case when kind = 'gauge' then '' else class_basis end as class_basis,
+        gpu_uuid, socket, state, file, file_sha256, line
+    from counted
+    """

@@ -1,0 +1,213 @@
+"""What is known of each port: its present levels, the best it had before, and under which names.
+
+Built from state readings in the order of captures. A capture is a file; files are ordered by the
+times in them where every file has one, else as they were given. A device is recognised across
+captures by its PCI address or port GUID where the reader kept one, otherwise by its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fabric_pipeline.detect.port_state.link_ends import device_id
+from fabric_pipeline.detect.port_state.thresholds import JUDGED_LINK_TYPES
+from fabric_pipeline.model.components import Component
+from fabric_pipeline.model.findings import EvidenceRef
+from fabric_pipeline.model.records import Reading
+
+LEVELS = ("link_up", "width", "width_max", "speed_gbps", "speed_max_gbps")
+# readings that are no counter of ours but show that a port was configured or used once
+MARKS = ("base lid", "sm lid", "carrier_up_count", "carrier_down_count", "carrier_changes")
+
+_PCI = re.compile(r"([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/(?:infiniband|net)/")
+_GUID = re.compile(r"\bguid (0x[0-9a-f]{16})\b")
+_TYPE = re.compile(r"\((MT\w{1,10})\)")
+
+Key = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class PortView:
+    """One port over all captures.
+
+    `now` holds the latest reading by counter, `before` the highest one of earlier captures or
+    times. A speed that is known per lane only stands under `lane_gbps` and `lane_max_gbps`.
+    """
+
+    key: Key
+    component: str
+    link_type: str
+    pci: str = ""
+    device_type: str = ""
+    now: dict[str, Reading] = field(default_factory=dict)
+    before: dict[str, Reading] = field(default_factory=dict)
+    marks: dict[str, Reading] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def device(self) -> str:
+        """The host or switch it belongs to."""
+        return device_id(self.component)
+
+    @property
+    def is_netdev(self) -> bool:
+        """True for a network interface (`ib4`), which is no port of its own."""
+        return "/" not in self.component.partition(":")[2]
+
+    @property
+    def is_up(self) -> bool:
+        """True when it carries traffic, or has a width or speed and no state at all."""
+        state = self.now.get("link_up")
+        if state is None:
+            return any(name in self.now for name in ("width", "speed_gbps", "lane_gbps"))
+        return state.value == 1.0
+
+    @property
+    def was_up(self) -> bool:
+        """True when an earlier capture saw it active."""
+        state = self.before.get("link_up")
+        return state is not None and state.value == 1.0
+
+    @property
+    def words(self) -> str:
+        """State words in lower case."""
+        state = self.now.get("link_up")
+        return state.state.lower() if state else ""
+
+    def value(self, name: str, earlier: bool = False) -> float | None:
+        """Present or earlier value of a level."""
+        reading = (self.before if earlier else self.now).get(name)
+        return reading.value if reading else None
+
+    def mark(self, name: str) -> float:
+        """Value of a mark, 0 when it was not read."""
+        reading = self.marks.get(name)
+        return reading.value or 0.0 if reading else 0.0
+
+
+@dataclass(slots=True)
+class Captures:
+    """All ports, and which devices each capture covers.
+
+    `covered[file]` maps (how its tool words a link state, device) to the keys seen in it.
+    """
+
+    views: dict[Key, PortView]
+    files: list[str]
+    covered: dict[str, dict[tuple[str, str], set[Key]]]
+
+    def by_device(self) -> dict[str, list[PortView]]:
+        """Ports, without network interfaces, by host or switch."""
+        devices: dict[str, list[PortView]] = {}
+        for view in self.views.values():
+            if not view.is_netdev:
+                devices.setdefault(view.device, []).append(view)
+        return devices
+
+
+def build(readings: Sequence[Reading], names: Mapping[str, str]) -> Captures:
+    """Gather state readings of judged link types; `names` maps GUID and LID ids to port names."""
+    relevant = [r for r in readings if r.link_type in JUDGED_LINK_TYPES and _is_relevant(r)]
+    files = _file_order(relevant)
+    captures = Captures({}, files, {file: {} for file in files})
+    for reading in _in_order(relevant, files):
+        view = _view_of(reading, names, captures)
+        _take(view, reading)
+        if reading.counter == "link_up":
+            scope = (reading.counter_text, view.device)
+            captures.covered[reading.file].setdefault(scope, set()).add(view.key)
+    return captures
+
+
+def linked_views(captures: Captures) -> list[PortView]:
+    """Ports that carry traffic."""
+    return [view for view in captures.views.values() if not view.is_netdev and view.is_up]
+
+
+def evidence(readings: Iterable[Reading | None]) -> list[EvidenceRef]:
+    """References to readings, without doubles and gaps."""
+    refs: list[EvidenceRef] = []
+    for reading in readings:
+        if reading is None:
+            continue
+        text = f"{reading.counter_text}: {reading.value_text}"
+        ref = EvidenceRef(reading.file, reading.line, excerpt=text)
+        if ref not in refs:
+            refs.append(ref)
+    return refs
+
+
+def _is_relevant(reading: Reading) -> bool:
+    if reading.quality == "not_supported" or reading.value is None:
+        return False
+    if reading.scope not in ("link", "lane"):
+        return False
+    return reading.counter in LEVELS or reading.counter_text.lower() in MARKS
+
+
+def _file_order(readings: Sequence[Reading]) -> list[str]:
+    first: dict[str, Reading] = {}
+    for reading in readings:
+        first.setdefault(reading.file, reading)
+    timed = [(reading.time, file) for file, reading in first.items() if reading.time is not None]
+    if len(timed) == len(first):
+        return [file for _, file in sorted(timed, key=lambda pair: pair[0])]
+    return list(first)
+
+
+def _in_order(readings: Sequence[Reading], files: list[str]) -> list[Reading]:
+    place = {file: number for number, file in enumerate(files)}
+    by_file: dict[int, list[Reading]] = {}
+    for reading in readings:
+        by_file.setdefault(place[reading.file], []).append(reading)
+    ordered: list[Reading] = []
+    for number in sorted(by_file):
+        group = by_file[number]
+        timed = [(reading.time, reading) for reading in group if reading.time is not None]
+        if len(timed) == len(group):
+            group = [reading for _, reading in sorted(timed, key=lambda pair: pair[0])]
+        ordered += group
+    return ordered
+
+
+def _view_of(reading: Reading, names: Mapping[str, str], captures: Captures) -> PortView:
+    raw = Component(reading.node, reading.interface).id
+    component = names.get(raw, raw)
+    pci, guid = _PCI.search(reading.entity_text), _GUID.search(reading.entity_text)
+    kind, _, port = reading.interface.rpartition("/")
+    if pci:
+        key: Key = ("pci", reading.node, pci.group(1), "port" if kind else "net", port * bool(kind))
+    elif guid:
+        key = ("guid", reading.node, guid.group(1))
+    else:
+        key = ("name", component)
+    view = captures.views.get(key)
+    if view is None:
+        view = captures.views[key] = PortView(key, component, reading.link_type)
+        view.pci = pci.group(1) if pci else ""
+    found = _TYPE.search(reading.entity_text)
+    view.device_type = found.group(1) if found else view.device_type
+    view.component = component
+    if component not in view.names:
+        view.names.append(component)
+    return view
+
+
+def _take(view: PortView, reading: Reading) -> None:
+    if not view.files or view.files[-1] != reading.file:
+        view.files.append(reading.file)
+    if reading.counter not in LEVELS:
+        view.marks[reading.counter_text.lower()] = reading
+        return
+    name = reading.counter
+    if reading.scope == "lane":
+        name = {"speed_gbps": "lane_gbps", "speed_max_gbps": "lane_max_gbps"}.get(name, name)
+    old = view.now.get(name)
+    if old is not None and (old.file, old.time) != (reading.file, reading.time):
+        best = view.before.get(name)
+        if best is None or (old.value or 0.0) >= (best.value or 0.0):
+            view.before[name] = old
+    view.now[name] = reading

@@ -1,0 +1,1 @@
+"""Stragglers: when a run was slower than its baseline, and which ranks came late."""

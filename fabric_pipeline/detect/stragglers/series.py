@@ -1,0 +1,177 @@
+"""Latency series per run, group, operation and size, with baseline and slow flags.
+
+Only collectives with a start time make a series; benchmark sweeps without times are `detect.sweeps`'.
+
+One value per collective: the whole duration where the source gives it, else the minimum over ranks,
+which is the pure communication time because the late rank has the shortest kernel.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric_pipeline.detect.stragglers.thresholds import StragglerLimits
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+# One row per collective. Per-rank durations: minimum = communication alone, the rank that has it came
+# last; the spread is how long the others waited.
+_SQL = """
+select run, communicator, op, bytes, variant, unit_kind, seq, min(ts) as ts, any_value(run_nodes) as run_nodes, max(ranks) as ranks,
+    median(duration_us) filter ("rank" is null) as whole_us, min(duration_us) filter ("rank" is not null) as shortest_us,
+    max(duration_us) filter ("rank" is not null) as longest_us, count(distinct "rank") as rank_rows, arg_min("rank", duration_us) as shortest_rank,
+    arg_min(node, duration_us) filter ("rank" is not null) as shortest_node, arg_min(gpu, duration_us) filter ("rank" is not null) as shortest_gpu,
+    arg_max("rank", arrival_us) as latest_rank, arg_max(node, arrival_us) filter (arrival_us is not null) as latest_node,
+    arg_max(gpu, arrival_us) filter (arrival_us is not null) as latest_gpu, max(arrival_us) as latest_us,
+    median(baseline_us) as baseline_us, min(file) as file, min(line) as line, list(distinct node) filter (node <> '') as rank_nodes,
+    list(distinct node) filter ("rank" is null and node <> '') as group_nodes
+from collective_timings where unit_kind in ('collective', 'step') and ts is not null
+group by run, communicator, op, bytes, variant, unit_kind, seq
+order by run, communicator, op, bytes, variant, unit_kind, ts nulls last, seq
+"""
+
+
+@dataclass(slots=True)
+class LatencySeries:
+    """Durations of like collectives of one run in order.
+
+    `deviation` is ln(duration / baseline); `is_slow` flags rows above the limit; `rows` are the
+    database rows behind them (warm-up rows already set aside).
+    """
+
+    run: str
+    communicator: str
+    op: str
+    bytes: int | None
+    unit_kind: str
+    nodes: list[str]
+    ranks: int | None
+    rows: list[dict[str, Any]]
+    duration_us: Floats
+    baseline_us: float
+    baseline_source: str
+    deviation: Floats
+    is_slow: Flags
+    threshold: float
+
+    def times(self) -> list[datetime]:
+        """Start times of the rows."""
+        return [row["ts"] for row in self.rows]
+
+
+def latency_series(connection: Any, limits: StragglerLimits | None = None) -> list[LatencySeries]:
+    """All series of `collective_timings` in the connection that are long enough to be judged."""
+    limits = limits or StragglerLimits()
+    cursor = connection.execute(_SQL)
+    names = [column[0] for column in cursor.description]
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for values in cursor.fetchall():
+        row = dict(zip(names, values, strict=True))
+        key = tuple(
+            row[name] for name in ("run", "communicator", "op", "bytes", "variant", "unit_kind")
+        )
+        groups.setdefault(key, []).append(row)
+    kept = {key: rows for key, rows in groups.items() if len(rows) >= limits.min_rows}
+    settled = {key: _without_warm_up(rows, limits) for key, rows in kept.items()}
+    own = {key: float(np.quantile(_durations(rows), 0.2)) for key, rows in settled.items()}
+    return [_series(key, rows, own, limits) for key, rows in settled.items()]
+
+
+def _series(
+    key: tuple[Any, ...],
+    rows: list[dict[str, Any]],
+    own: dict[tuple[Any, ...], float],
+    limits: StragglerLimits,
+) -> LatencySeries:
+    duration_us = _durations(rows)
+    baseline_us, source = _baseline(key, rows, own, limits)
+    deviation = np.log(np.maximum(duration_us, 1e-3) / baseline_us)
+    threshold = _threshold(deviation, limits)
+    nodes = _nodes(rows)
+    return LatencySeries(
+        run=key[0], communicator=key[1], op=key[2], bytes=key[3], unit_kind=key[5], nodes=nodes,
+        ranks=max((row["ranks"] or row["rank_rows"] or 0 for row in rows), default=0) or None, rows=rows,
+        duration_us=duration_us, baseline_us=baseline_us, baseline_source=source, deviation=deviation,
+        is_slow=_median_of_three(deviation) > threshold, threshold=threshold,
+    )  # fmt: skip
+
+
+def _nodes(rows: list[dict[str, Any]]) -> list[str]:
+    """Nodes of the group where its rows name them, else of the whole run, else of the ranks seen."""
+    of_group = sorted({node for row in rows for node in row["group_nodes"] or []})
+    of_run = json.loads(rows[0]["run_nodes"] or "[]")
+    return of_group or of_run or sorted({node for row in rows for node in row["rank_nodes"] or []})
+
+
+def _durations(rows: list[dict[str, Any]]) -> Floats:
+    # A series speaks of whole durations or of minima over ranks, never of a mixture of both.
+    whole = [row["whole_us"] for row in rows]
+    if sum(value is not None for value in whole) * 2 >= len(rows):
+        filled = [
+            value if value is not None else row["longest_us"]
+            for value, row in zip(whole, rows, strict=True)
+        ]
+        return np.array(filled, dtype=float)
+    return np.array(
+        [row["shortest_us"] if row["shortest_us"] is not None else row["whole_us"] for row in rows],
+        dtype=float,
+    )
+
+
+def _without_warm_up(rows: list[dict[str, Any]], limits: StragglerLimits) -> list[dict[str, Any]]:
+    duration_us = _durations(rows)
+    usual = float(np.median(duration_us))
+    skipped = 0
+    while (
+        skipped < min(limits.warm_up_rows, len(rows) - limits.min_rows)
+        and duration_us[skipped] > limits.warm_up_ratio * usual
+    ):
+        skipped += 1
+    # A fault from the first row on looks like warm-up; it is warm-up only when it ends within the limit.
+    still_slow = (
+        skipped == limits.warm_up_rows
+        and skipped < len(rows)
+        and duration_us[skipped] > limits.warm_up_ratio * usual
+    )
+    return rows if still_slow else rows[skipped:]
+
+
+def _baseline(
+    key: tuple[Any, ...],
+    rows: list[dict[str, Any]],
+    own: dict[tuple[Any, ...], float],
+    limits: StragglerLimits,
+) -> tuple[float, str]:
+    given = [row["baseline_us"] for row in rows if row["baseline_us"]]
+    if given:
+        return float(np.median(given)), "given"
+    ranks = rows[0]["ranks"]
+    sisters = [
+        value
+        for other, value in own.items()
+        if other[0] != key[0] and other[2:] == key[2:] and ranks is not None
+    ]
+    if len(sisters) >= 2 and float(np.median(sisters)) * (1 + limits.sister_margin) < own[key]:
+        return max(float(np.median(sisters)) * (1 + limits.sister_margin), 1e-3), "sister_run"
+    return max(own[key], 1e-3), "learnt"
+
+
+def _threshold(deviation: Floats, limits: StragglerLimits) -> float:
+    steps = np.abs(np.diff(deviation))
+    sigma = 1.4826 * float(np.median(steps)) / np.sqrt(2) if len(steps) else 0.0
+    return float(np.log1p(min(max(limits.sigmas * sigma, limits.floor), limits.ceiling)))
+
+
+def _median_of_three(values: Floats) -> Floats:
+    """Each value's median with its neighbours, so that a lone slow row is no interval."""
+    if len(values) < 3:
+        return values
+    padded = np.concatenate(([values[1]], values, [values[-2]]))
+    return np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)

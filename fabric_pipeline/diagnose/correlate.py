@@ -1,0 +1,256 @@
+"""Does a link's error time fit a run's slow time: lag-tolerant overlap against circular shifts.
+
+Shifting the errors around the clock of the run keeps both their bursts together, so the chance is not
+flattered by autocorrelation. No random numbers: all shifts are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import log10
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric_pipeline.detect.spikes.surprise import benjamini_hochberg
+from fabric_pipeline.detect.stragglers.series import LatencySeries
+from fabric_pipeline.model.components import component_id, parse_component
+from fabric_pipeline.model.topology import Topology
+
+Floats = npt.NDArray[np.float64]
+_LAGS = (0, -1, 1)
+_MIN_BINS = 8
+_DEFAULT_STEP_S = 30.0
+_STEP_RANGE_S = (5.0, 600.0)
+_MAX_STEPS = 5  # errors counted over more steps than this cannot be placed in time
+
+# Increments of the link ends that have any, with the interval each covers.
+INCREMENTS_SQL = """
+select node, interface, ts, elapsed_s, delta from link_counters
+where delta > 0 and elapsed_s > 0 and error_class <> '' and counter <> 'corrected_bits' and scope in ('link', 'lane') and quality <> 'clock_skew'
+order by node, interface, ts
+"""
+STEP_SQL = """
+select coalesce(quantile_cont(elapsed_s, 0.1), 0) from link_counters where delta > 0 and elapsed_s > 0 and error_class <> ''
+"""
+
+
+@dataclass(slots=True)
+class Correlation:
+    """One row of straggler_correlations; see the table for the meaning of each field."""
+
+    run: str
+    communicator: str
+    component: str
+    far_end: str
+    in_path: str
+    bins: int
+    slow_bins: int
+    error_bins: int
+    overlap_bins: int
+    lag_bins: int
+    overlap_share: float
+    covered_share: float
+    effect_pct: float | None
+    p_value: float | None
+    q_value: float | None = None
+    score: float = 0.0
+    candidate_rank: int = 1
+
+    def row(self, drop: str) -> tuple[Any, ...]:
+        """Values in the column order of straggler_correlations."""
+        parsed = parse_component(self.component)
+        return (
+            drop, self.run, self.communicator, parsed.node, parsed.interface, self.far_end, self.in_path, self.bins, self.slow_bins, self.error_bins,
+            self.overlap_bins, self.lag_bins, self.overlap_share, self.covered_share, self.effect_pct, self.p_value, self.q_value,
+            self.score, self.candidate_rank,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Equal time bins over one run."""
+
+    start: datetime
+    step_s: float
+    bins: int
+
+    def index(self, time: datetime) -> int:
+        """Bin of a moment; may lie outside 0..bins-1."""
+        return int((time - self.start).total_seconds() // self.step_s)
+
+
+def correlate(
+    series: Sequence[LatencySeries],
+    increments: Iterable[tuple[str, str, datetime, float, float]],
+    topology: Topology,
+    step_s: float = 0.0,
+    late_only: Collection[tuple[str, str]] = (),
+) -> list[Correlation]:
+    """Every run with slow time against every link with errors, both ends of a link folded.
+
+    `increments` are (node, interface, ts, elapsed_s, delta); `late_only` the (run, communicator) groups
+    that only wait for a late rank, which no link of theirs explains. Ranks candidates per run.
+    """
+    step_s = min(max(step_s or _DEFAULT_STEP_S, _STEP_RANGE_S[0]), _STEP_RANGE_S[1])
+    by_link: dict[str, list[tuple[str, datetime, float, float]]] = {}
+    for node, interface, ts, elapsed_s, delta in increments:
+        if elapsed_s > _MAX_STEPS * step_s:
+            continue
+        component = component_id(node, interface)
+        by_link.setdefault(topology.link_key(component), []).append(
+            (component, ts, elapsed_s, delta)
+        )
+    found: list[Correlation] = []
+    for one in series:
+        if bool(one.is_slow.any()) and (one.run, one.communicator) not in late_only:
+            found += _run_correlations(one, by_link, topology, step_s)
+    return _best_per_run(found)
+
+
+def _run_correlations(
+    series: LatencySeries,
+    by_link: dict[str, list[tuple[str, datetime, float, float]]],
+    topology: Topology,
+    step_s: float,
+) -> list[Correlation]:
+    grid = _grid(series, step_s)
+    if grid.bins < _MIN_BINS:
+        return []
+    deviation, slow = _slow_bins(series, grid)
+    found = []
+    for samples in by_link.values():
+        component = _louder_end(samples)
+        in_path = _in_path(component, topology, series.nodes)
+        if in_path == "no":
+            continue
+        errors = _error_bins(samples, grid)
+        if errors.any():
+            found.append(
+                _compare(
+                    series,
+                    component,
+                    topology.far_end(component),
+                    in_path,
+                    errors,
+                    slow,
+                    deviation,
+                )
+            )
+    return found
+
+
+def _compare(
+    series: LatencySeries,
+    component: str,
+    far_end: str,
+    in_path: str,
+    errors: Floats,
+    slow: Floats,
+    deviation: Floats,
+) -> Correlation:
+    has_error = errors > 0
+    overlaps = {lag: float(np.sum(np.roll(has_error, lag) & (slow > 0))) for lag in _LAGS}
+    lag = max(_LAGS, key=lambda value: overlaps[value])
+    overlap = overlaps[lag]
+    shifted = [
+        max(float(np.sum(np.roll(has_error, shift + step) & (slow > 0))) for step in _LAGS)
+        for shift in range(len(has_error))
+    ]
+    p_value = float(np.mean(np.array(shifted) >= overlap)) if overlap else 1.0
+    error_bins, slow_bins = int(has_error.sum()), int((slow > 0).sum())
+    moved = np.roll(has_error, lag)
+    return Correlation(
+        run=series.run, communicator=series.communicator, component=component, far_end=far_end, in_path=in_path, bins=len(slow), slow_bins=slow_bins,
+        error_bins=error_bins, overlap_bins=int(overlap), lag_bins=lag, overlap_share=overlap / max(error_bins, 1),
+        covered_share=min(overlap / max(slow_bins, 1), 1.0), effect_pct=_effect_pct(deviation, moved), p_value=p_value,
+    )  # fmt: skip
+
+
+def _effect_pct(deviation: Floats, has_error: npt.NDArray[np.bool_]) -> float | None:
+    measured = ~np.isnan(deviation)
+    with_errors, without = deviation[measured & has_error], deviation[measured & ~has_error]
+    if not len(with_errors) or not len(without):
+        return None
+    return float((np.exp(np.median(with_errors) - np.median(without)) - 1) * 100)
+
+
+def _grid(series: LatencySeries, step_s: float) -> Grid:
+    times = series.times()
+    span_s = (max(times) - min(times)).total_seconds()
+    return Grid(min(times), step_s, int(span_s // step_s) + 1)
+
+
+def _slow_bins(series: LatencySeries, grid: Grid) -> tuple[Floats, Floats]:
+    sums: list[list[float]] = [[] for _ in range(grid.bins)]
+    slow: list[list[bool]] = [[] for _ in range(grid.bins)]
+    for time, deviation, flag in zip(series.times(), series.deviation, series.is_slow, strict=True):
+        sums[grid.index(time)].append(float(deviation))
+        slow[grid.index(time)].append(bool(flag))
+    medians = np.array([np.median(values) if values else np.nan for values in sums])
+    flags = np.array([float(np.mean(values) >= 0.5) if values else 0.0 for values in slow])
+    return medians, flags
+
+
+def _error_bins(samples: list[tuple[str, datetime, float, float]], grid: Grid) -> Floats:
+    """Errors per bin; a sample's errors are spread over the time it covers."""
+    errors = np.zeros(grid.bins)
+    for _, ts, elapsed_s, delta in samples:
+        first = max(grid.index(ts - timedelta(seconds=elapsed_s - 1e-3)), 0)
+        last = min(grid.index(ts), grid.bins - 1)
+        if last >= first:
+            errors[first : last + 1] += delta / (last - first + 1)
+    return errors
+
+
+def _louder_end(samples: list[tuple[str, datetime, float, float]]) -> str:
+    totals: dict[str, float] = {}
+    for component, _, _, delta in samples:
+        totals[component] = totals.get(component, 0.0) + delta
+    return min(totals, key=lambda name: (-totals[name], name))
+
+
+def _in_path(component: str, topology: Topology, nodes: list[str]) -> str:
+    ends = [parse_component(end).node for end in (component, topology.far_end(component)) if end]
+    named = [node for node in ends if node]
+    if not nodes or not named:
+        return "unknown"
+    return "yes" if any(node in nodes for node in named) else "no"
+
+
+def _best_per_run(found: list[Correlation]) -> list[Correlation]:
+    """Keep the strongest comparison per run and link; add q over all and ranks per run."""
+    best: dict[tuple[str, str], Correlation] = {}
+    for one in found:
+        key = (one.run, one.component)
+        if key not in best or (one.p_value or 1.0, -one.overlap_bins) < (
+            best[key].p_value or 1.0,
+            -best[key].overlap_bins,
+        ):
+            best[key] = one
+    kept = list(best.values())
+    q_values = benjamini_hochberg(
+        [log10(max(one.p_value or 1.0, 1e-300)) for one in kept], len(kept)
+    )
+    for one, q_value in zip(kept, q_values, strict=True):
+        one.q_value = q_value
+        one.score = _score(one)
+    kept.sort(key=lambda one: (one.run, -one.score, one.component))
+    place: dict[str, int] = {}
+    for one in kept:
+        place[one.run] = one.candidate_rank = place.get(one.run, 0) + 1
+    return kept
+
+
+def _score(one: Correlation) -> float:
+    """Evidence in tens: improbability of the overlap, how much of either side it explains, effect."""
+    effect = max(one.effect_pct or 0.0, 0.0)
+    return (
+        -log10(max(one.p_value or 1.0, 1e-12))
+        + 2 * one.overlap_share
+        + 2 * one.covered_share
+        + min(effect / 25, 2.0)
+    )

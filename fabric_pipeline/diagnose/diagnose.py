@@ -1,0 +1,110 @@
+"""The diagnosis of one drop or one set of files: all evidence in, findings and a verdict out.
+
+Pure: spikes, stragglers, correlations, states, events, sweeps and topology are handed in; nothing is
+read, stored or drawn here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fabric_pipeline.detect.link_state.evaluate import evaluate_link_state
+from fabric_pipeline.detect.port_counters.evaluate import evaluate_port_snapshots
+from fabric_pipeline.detect.port_state.evaluate import evaluate_port_state
+from fabric_pipeline.detect.spikes.evaluate import Spike
+from fabric_pipeline.detect.stragglers.evaluate import Straggler
+from fabric_pipeline.detect.sweeps.evaluate import judge_job_events, judge_sweeps
+from fabric_pipeline.diagnose.correlate import Correlation
+from fabric_pipeline.diagnose.event_roles import judge_events
+from fabric_pipeline.diagnose.isolate import hold_responsible
+from fabric_pipeline.diagnose.link_cases import LinkCase, link_cases
+from fabric_pipeline.diagnose.link_findings import link_finding
+from fabric_pipeline.diagnose.merge import merge_findings
+from fabric_pipeline.diagnose.straggler_findings import straggler_findings
+from fabric_pipeline.diagnose.thresholds import IsolationLimits
+from fabric_pipeline.diagnose.verdict import verdict
+from fabric_pipeline.model.findings import Finding
+from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, UnknownFact
+from fabric_pipeline.model.topology import Topology
+
+PORT_LINKS = frozenset({"infiniband", "roce", "ethernet"})
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All that was detected. `sweeps` are timings without start times; `port_snapshots` are counters
+    of network ports without a time span; `states` state readings where they change.
+    """
+
+    spikes: Sequence[Spike] = ()
+    stragglers: Sequence[Straggler] = ()
+    correlations: Sequence[Correlation] = ()
+    events: Sequence[FabricEvent] = ()
+    states: Sequence[Reading] = ()
+    port_snapshots: Sequence[Reading] = ()
+    sweeps: Sequence[CollectiveTiming] = ()
+    absences: Sequence[Finding] = ()
+    topology: Topology = field(default_factory=Topology)
+    has_timing: bool = False
+    has_measurements: bool = False
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """The answer: findings in order of weight, what is unknown, and one verdict."""
+
+    findings: list[Finding]
+    unknown: list[UnknownFact]
+    verdict: str
+
+
+def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagnosis:
+    """Judge all evidence together."""
+    limits = limits or IsolationLimits()
+    links = [link.attributes for link in evidence.topology.links]
+    cases = link_cases(_judged_here(evidence.spikes), evidence.correlations, evidence.topology)
+    explained = hold_responsible(cases, limits)
+    found = [
+        f for c in cases if (f := link_finding(c, evidence.stragglers, evidence.has_timing, limits))
+    ]
+    found += _far_end_symptoms(found)
+    found += straggler_findings(evidence.stragglers, explained, _guilty_by_run(cases), limits)
+    found += judge_events(evidence.events) + judge_job_events(evidence.events)
+    found += evaluate_link_state(evidence.states) + evaluate_port_state(evidence.states, links)
+    ports = evaluate_port_snapshots(evidence.port_snapshots, links)
+    sweeps = judge_sweeps(evidence.sweeps, evidence.events)
+    found += [*ports.findings, *sweeps.findings, *evidence.absences]
+    findings = merge_findings(found, evidence.topology)
+    answer = verdict(findings, evidence.has_measurements)
+    return Diagnosis(findings, [*ports.unknown, *sweeps.unknown], answer)
+
+
+def _guilty_by_run(cases: Sequence[LinkCase]) -> dict[str, list[str]]:
+    by_run: dict[str, list[str]] = {}
+    for case in cases:
+        for one in case.guilty_of:
+            by_run.setdefault(one.run, []).append(case.component)
+    return by_run
+
+
+def _judged_here(spikes: Sequence[Spike]) -> list[Spike]:
+    """Totals of network ports without a time span have rules of their own (`detect.port_counters`)."""
+    return [s for s in spikes if s.start_ts is not None or s.link_type not in PORT_LINKS]
+
+
+def _far_end_symptoms(findings: Sequence[Finding]) -> list[Finding]:
+    """The end that only repeats what its partner could not read, named as a symptom."""
+    return [
+        Finding(
+            component=component,
+            kind="far_end_replays",
+            severity="watch",
+            role="symptom",
+            reason=f"{component} repeated what {finding.component} could not read: most likely the other end of the same link.",
+            evidence=finding.evidence,
+            cause=finding.component,
+        )
+        for finding in findings
+        for component in finding.numbers.get("sympathetic", ())
+    ]

@@ -1,0 +1,200 @@
+"""Findings of links with errors: severity from error axis and latency axis, reason with figures.
+
+Two axes judged apart (detection.md section 6): how many errors, and how much slower. Evidence without
+effect stays a watch unless the errors alone are severe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from fabric_pipeline.detect.spikes.evaluate import Spike
+from fabric_pipeline.detect.stragglers.evaluate import Straggler
+from fabric_pipeline.diagnose.link_cases import LinkCase
+from fabric_pipeline.diagnose.thresholds import IsolationLimits
+from fabric_pipeline.model.counters import COUNTERS
+from fabric_pipeline.model.findings import EvidenceRef, Finding
+
+# Error classes from which no layer above repairs anything, worst last.
+_CLASS_RANK = {
+    "corrected_single": 0, "corrected_multi": 2, "detected_retransmitted": 1, "recovered_link": 3, "uncorrected": 4, "link_down": 5,
+}  # fmt: skip
+_ALONE_ENOUGH = frozenset({"crc_per_second", "link_flapping", "repeated_retrains"})
+_MAX_EVIDENCE = 12
+
+
+def link_finding(
+    case: LinkCase, stragglers: Sequence[Straggler], has_timing: bool, limits: IsolationLimits
+) -> Finding | None:
+    """The finding of one link case, or None when its errors are not worth a line.
+
+    `has_timing`: collectives with times are in the drop, so that "no effect" can be told from "unknown".
+    """
+    if case.guilty_of:
+        return _guilty(case, stragglers, limits)
+    severity = case.rule_severity
+    if severity == "info":
+        return None
+    if has_timing and not case.is_snapshot:
+        severity = "warning" if severity == "critical" and _alone_enough(case) else "watch"
+        return _finding(case, "link_errors_without_effect", severity, _no_effect_text(case), {})
+    if severity == "watch":
+        return _finding(case, "link_errors", "watch", "Too little to accuse the link.", {})
+    text = "No collective timing is in these files, so an effect on jobs is not shown."
+    return _finding(case, _kind(case), severity, text, {})
+
+
+def _guilty(case: LinkCase, stragglers: Sequence[Straggler], limits: IsolationLimits) -> Finding:
+    runs = sorted({one.run for one in case.guilty_of})
+    slow = [s for s in stragglers if s.run in runs and s.kind != "late_rank"]
+    worst = max(slow, key=lambda s: s.deviation_pct, default=None)
+    best = max(case.guilty_of, key=lambda one: one.score)
+    degradation = worst.deviation_pct if worst else (best.effect_pct or 0.0)
+    is_severe = degradation > limits.severe_pct and case.rule_severity in ("warning", "critical")
+    text = (
+        f"Its error time and the slow time of {', '.join(runs)} coincide: {best.overlap_bins} of {best.error_bins} error intervals are slow "
+        f"(chance {best.p_value:.3g} under circular shifts), and they cover {best.covered_share:.0%} of the slow time."
+    )
+    numbers: dict[str, Any] = {
+        "degradation_pct": degradation,
+        "latency_us": worst.latency_us if worst else None,
+        "baseline_us": worst.baseline_us if worst else None,
+        "p_value": best.p_value,
+        "q_value": best.q_value,
+        "overlap_share": best.overlap_share,
+        "covered_share": best.covered_share,
+        "effect_pct": best.effect_pct,
+        "score": best.score,
+        "runs": runs,
+        "lost_gpu_s": sum(s.lost_s * (s.gpus or 0) for s in slow),
+        "late_ranks": sorted({rank for s in slow for rank in s.late_ranks}),
+    }
+    finding = _finding(case, _kind(case), "critical" if is_severe else "warning", text, numbers)
+    finding.evidence += [
+        EvidenceRef(
+            s.file,
+            s.line,
+            s.last_line,
+            f"{s.run}: {s.latency_us:.0f} us, baseline {s.baseline_us:.0f} us",
+        )
+        for s in slow[:4]
+    ]
+    return finding
+
+
+def _finding(
+    case: LinkCase, kind: str, severity: str, text: str, numbers: dict[str, Any]
+) -> Finding:
+    worst = _worst_spike(case)
+    counts = _counts(case)
+    other_end = f" Its other end is {case.far_end}." if case.far_end else ""
+    role = "cause" if severity in ("warning", "critical") else "context"
+    return Finding(
+        component=case.component,
+        kind=kind,
+        severity=severity,
+        role=role,
+        reason=f"{counts}{_bound_text(case)}{other_end} {text}".strip(),
+        evidence=_evidence(case),
+        far_end=case.far_end,
+        error_class=worst.error_class,
+        class_basis=worst.class_basis,
+        first_seen=case.first_seen,
+        last_seen=case.last_seen,
+        numbers={**_figures(case), **numbers},
+        rules=[hit.rule_id for hit in case.hits],
+    )
+
+
+def _kind(case: LinkCase) -> str:
+    rules = {hit.rule_id for hit in case.hits}
+    if "link_flapping" in rules:
+        return "link_flapping"
+    if any(spike.scope == "gpu_sum" for spike in case.spikes):
+        return "gpu_link_errors"
+    return "physical_link_degradation"
+
+
+def _worst_spike(case: LinkCase) -> Spike:
+    return max(case.spikes, key=lambda s: (_CLASS_RANK.get(s.error_class, 0), s.events))
+
+
+def _totals(case: LinkCase) -> dict[str, tuple[float, bool]]:
+    """Count per counter of the end that counted more; the ends of a link are never added up."""
+    per_end: dict[tuple[str, str, str], tuple[float, bool]] = {}
+    for spike in case.spikes:
+        key = (spike.counter, spike.node, spike.interface)
+        known, bound = per_end.get(key, (0.0, False))
+        per_end[key] = (known + spike.events, bound or spike.is_lower_bound)
+    totals: dict[str, tuple[float, bool]] = {}
+    for (counter, _, _), (count, bound) in per_end.items():
+        if counter not in totals or count > totals[counter][0]:
+            totals[counter] = (count, bound)
+    return totals
+
+
+def _counts(case: LinkCase) -> str:
+    parts = [
+        f"{'at least ' if bound else ''}{count:.0f} {COUNTERS[name].says} ({name})"
+        for name, (count, bound) in sorted(_totals(case).items(), key=lambda item: -item[1][0])
+    ]
+    rates = [s.rate_per_hour for s in case.spikes if s.rate_per_hour]
+    rate = f", up to {max(rates):.0f} per hour" if rates else " as totals without a time span"
+    return f"{case.component} counted {'; '.join(parts)}{rate}."
+
+
+def _bound_text(case: LinkCase) -> str:
+    if any(
+        spike.is_lower_bound and spike.events in (15, 255, 65535, 4294967295)
+        for spike in case.spikes
+    ):
+        return " The counter stands at its ceiling: the true number is at least that, and further growth cannot be seen."
+    return ""
+
+
+def _figures(case: LinkCase) -> dict[str, Any]:
+    rates = [s.rate_per_hour for s in case.spikes if s.rate_per_hour]
+    return {
+        "counts": {name: count for name, (count, _) in _totals(case).items()},
+        "max_rate_per_hour": max(rates) if rates else None,
+        "surprise": max((s.surprise for s in case.spikes if s.surprise), default=None),
+        "peers": max(s.peers for s in case.spikes),
+        "rules": [hit.as_dict() for hit in case.hits],
+        "is_snapshot": case.is_snapshot,
+        "sympathetic": case.sympathetic,
+        "link_type": case.link_type,
+    }
+
+
+def _evidence(case: LinkCase) -> list[EvidenceRef]:
+    ranked = sorted(case.spikes, key=lambda s: -s.events)[:_MAX_EVIDENCE]
+    return [
+        EvidenceRef(s.file, s.line, s.last_line if s.last_line != s.line else None, _spike_text(s))
+        for s in ranked
+    ]
+
+
+def _spike_text(spike: Spike) -> str:
+    span = (
+        f" from {_utc(spike.start_ts)} to {_utc(spike.end_ts)}"
+        if spike.start_ts and spike.end_ts
+        else ""
+    )
+    return f"{spike.node or 'unknown'}:{spike.interface} {spike.counter} {spike.events:.0f}{span}"
+
+
+def _alone_enough(case: LinkCase) -> bool:
+    return any(hit.rule_id in _ALONE_ENOUGH and hit.severity == "critical" for hit in case.hits)
+
+
+def _no_effect_text(case: LinkCase) -> str:
+    related = max(case.correlations, key=lambda one: one.score, default=None)
+    if related is None:
+        return "The runs over this link were not slow while it counted errors."
+    return f"Its errors do not fit the slow time of {related.run}: {related.overlap_bins} of {related.error_bins} error intervals are slow (chance {related.p_value:.3g})."
+
+
+def _utc(time: datetime) -> str:
+    return time.strftime("%H:%M:%S UTC")

@@ -1,0 +1,132 @@
+"""How a draft speaks of the places in an incident: both ends, port, node, GPU, cable, rack.
+
+Every phrase says so when a thing is not known, and no phrase repeats a name that holds anything but
+the characters of names. Filling the catalogue's placeholders happens here as well.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from fabric_pipeline.drafting.forbidden import forbidden
+from fabric_pipeline.drafting.sanitise import clean
+from fabric_pipeline.incidents.record import IncidentRecord, Place
+from fabric_pipeline.model.components import UNKNOWN, device_of, gpu_index, parse_component
+
+# Host, port, cable and serial names as sites write them; anything else is shown in its field only.
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9 ._:/#+()\[\]-]{0,119}$")
+_OPEN = re.compile(r"\{(near|far|port|node|gpu|cable)\}")
+_STRANGE = "the {what} in the {what} field of this ticket (its name is unlike any {what} name)"
+_POINTERS = {
+    "near": "the link of this ticket",
+    "far": "its far end",
+    "port": "the switch port of this ticket",
+    "node": "the node of this ticket",
+    "gpu": "the GPU or card of this ticket",
+    "cable": "the cable of this ticket",
+}
+_NO_NODE = "the node of this link (name not known)"
+
+
+def name(text: str, what: str) -> str:
+    """The name itself if it looks like one, "" when there is none, else a pointer to its field."""
+    shown = clean(text, 120)
+    if not shown:
+        return ""
+    plain = _NAME.match(shown) and shown == text.strip() and not forbidden(shown)
+    spaced_out = shown.count(" ") > 6
+    return shown if plain and not spaced_out else _STRANGE.format(what=what)
+
+
+def near_end(incident: IncidentRecord) -> str:
+    """The blamed component."""
+    known = _component(incident.isolated_component, "link")
+    return known if known and known != "none" else "the link (not known)"
+
+
+def far_end(incident: IncidentRecord) -> str:
+    """The other end of the link."""
+    return _component(incident.far_end, "far end") or "the other end (not known from the topology)"
+
+
+def port(incident: IncidentRecord) -> str:
+    """Switch or NVSwitch port, as it stands in the topology."""
+    known = name(incident.fabric_or_switch_port, "port") or _component(incident.far_end, "far end")
+    return known or "the switch port at the other end (not known; follow the cable to it)"
+
+
+def _component(text: str, what: str) -> str:
+    """A component id without the word that stands for an unknown node."""
+    return name(text.removeprefix(f"{UNKNOWN}:"), what)
+
+
+def node_name(incident: IncidentRecord) -> str:
+    """Node of the blamed end, "" when no source states it."""
+    return incident.place.node or parse_component(incident.isolated_component).node
+
+
+def node(incident: IncidentRecord) -> str:
+    """`node n-07`, or words that say its name is not known."""
+    known = name(node_name(incident), "node")
+    return f"node {known}" if known and known == node_name(incident) else known or _NO_NODE
+
+
+def gpu(incident: IncidentRecord) -> str:
+    """`GPU 5 in slot SXM6`, or `GPU 5`; the device's own name when it is no GPU."""
+    index = gpu_number(incident)
+    device = name(device_of(parse_component(incident.isolated_component).interface), "link")
+    if index is None:
+        return device or "the GPU or card of this link (not known)"
+    slot = name(incident.place.gpu_slot, "slot")
+    return f"GPU {index} in slot {slot}" if slot else f"GPU {index}"
+
+
+def gpu_number(incident: IncidentRecord) -> int | None:
+    """GPU index of the blamed end, from topology or from the component id."""
+    named = gpu_index(parse_component(incident.isolated_component).interface)
+    return incident.place.gpu if incident.place.gpu is not None else named
+
+
+def cable(incident: IncidentRecord) -> str:
+    """`cable C-1042`, or words that say no label is known."""
+    label = name(incident.cable_id, "cable")
+    return f"cable {label}" if label else "the cable of this link (label not known)"
+
+
+def position(place: Place) -> str:
+    """Site, row, rack and unit in one phrase, "" when the topology states no rack."""
+    rack = name(place.rack, "rack")
+    if not rack:
+        return ""
+    parts = [("site", place.site), ("row", place.row)]
+    before = [f"{what} {name(text, what)}" for what, text in parts if name(text, what)]
+    unit = name(place.unit, "unit")
+    return ", ".join([*before, f"rack {rack}", f"unit {unit}" if unit else "unit not known"])
+
+
+def moment(at: datetime) -> str:
+    """A time to the minute in UTC, or as it stands when its zone is not stated."""
+    if at.tzinfo is None:
+        return f"{at:%Y-%m-%d %H:%M} (time zone not stated)"
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def fill(text: str, incident: IncidentRecord) -> str:
+    """The catalogue's text with its placeholders filled; values are never read for placeholders.
+
+    Names that add up to an order with the words around them are replaced by pointers to their fields.
+    """
+    values = {
+        "near": near_end(incident),
+        "far": far_end(incident),
+        "port": port(incident),
+        "node": node(incident),
+        "gpu": gpu(incident),
+        "cable": cable(incident),
+    }
+    line = " ".join(text.split())
+    filled = _OPEN.sub(lambda hole: values[hole.group(1)], line)
+    if not forbidden(filled, own_words=True):
+        return filled
+    return _OPEN.sub(lambda hole: _POINTERS[hole.group(1)], line)

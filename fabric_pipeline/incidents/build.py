@@ -1,0 +1,319 @@
+"""Making standard incident records from findings: place, priority, action, evidence, stable id.
+
+Pure: findings, topology and file hashes in, records out. What a finding says is decided before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fabric_pipeline.diagnose.actions import ACTIONS, action_for
+from fabric_pipeline.incidents.confidence import confidence, evidence_grade, would_change
+from fabric_pipeline.incidents.record import (
+    Alternative,
+    Evidence,
+    FaultType,
+    FiredRule,
+    IncidentRecord,
+    Place,
+    Priority,
+    Severity,
+    Symptom,
+)
+from fabric_pipeline.model.components import (
+    component_id,
+    device_of,
+    gpu_index,
+    link_type_of,
+    parse_component,
+)
+from fabric_pipeline.model.findings import EvidenceRef, Finding
+from fabric_pipeline.model.topology import Topology
+
+_SEVERITY: dict[str, Severity] = {
+    "info": "INFO",
+    "watch": "WATCH",
+    "warning": "WARNING",
+    "critical": "CRITICAL",
+}
+_FAULTS: dict[str, FaultType] = {
+    "link_flapping": "link_flapping",
+    "no_telemetry": "no_data",
+    "congestion": "congestion",
+    "contention": "congestion",
+}
+_FAULT_WORDS: tuple[tuple[tuple[str, ...], FaultType], ...] = (
+    (("downgrade", "width", "speed"), "width_or_speed_downgrade"),
+    (("shared", "common_cause", "uniform"), "shared_component"),
+    (("congest",), "congestion"),
+    (("flap",), "link_flapping"),
+    (("down", "inactive", "lost", "unplugged", "gone", "init"), "link_down"),
+)
+_MAX_EXCERPT = 400
+
+
+@dataclass(slots=True)
+class Context:
+    """What surrounds the findings of one drop: ids, file hashes, topology, run facts."""
+
+    drop: str
+    cluster: str = ""
+    topology: Topology = field(default_factory=Topology)
+    file_sha256: Mapping[str, str] = field(default_factory=dict)
+    repeats: Mapping[str, int] = field(default_factory=dict)
+
+
+def build_incidents(findings: Sequence[Finding], context: Context) -> list[IncidentRecord]:
+    """Records of all findings that stand for themselves; symptoms are folded into their cause."""
+    symptoms: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.cause:
+            symptoms.setdefault(finding.cause, []).append(finding)
+    records = [
+        _record(finding, symptoms.get(finding.component, []), context)
+        for finding in findings
+        if not finding.cause and _stands_alone(finding)
+    ]
+    return _unique(records)
+
+
+def incident_id(finding: Finding, context: Context) -> str:
+    """Stable id: same cluster, same link (either end), same family of fault.
+
+    A component without a known node can only be told apart inside its drop.
+    """
+    parsed = parse_component(finding.component)
+    plain = component_id(parsed.node, parsed.interface)
+    family = "link" if finding.is_link else finding.kind
+    scope = (
+        context.cluster
+        if parsed.node or "/port-" in parsed.interface
+        else f"{context.cluster}|{context.drop}"
+    )
+    runs = (
+        ",".join(finding.numbers.get("runs") or [])
+        if not parsed.interface and not parsed.node
+        else ""
+    )
+    text = "|".join((scope, context.topology.link_key(plain), family, runs))
+    return f"INC-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def fault_type_of(finding: Finding) -> FaultType:
+    """The fault type of the record for a finding's kind."""
+    if finding.kind in _FAULTS:
+        return _FAULTS[finding.kind]
+    if not finding.is_link:
+        return "not_a_link"
+    for words, fault in _FAULT_WORDS:
+        if any(word in finding.kind for word in words):
+            return fault
+    return "physical_link_degradation"
+
+
+def evidence_hash(record: IncidentRecord) -> str:
+    """Hash over all that a draft rests on; ids of reruns and free text order do not change it."""
+    body = record.model_dump(mode="json", exclude={"evidence_sha256", "status", "repeat_count"})
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _stands_alone(finding: Finding) -> bool:
+    return finding.role == "cause" or finding.severity == "watch" or finding.kind == "no_telemetry"
+
+
+def _record(finding: Finding, symptoms: Iterable[Finding], context: Context) -> IncidentRecord:
+    topology, numbers = context.topology, finding.numbers
+    parsed = parse_component(finding.component)
+    far_end = finding.far_end or topology.far_end(finding.component)
+    fault = fault_type_of(finding)
+    severity = _SEVERITY[finding.severity]
+    link = topology.link_of(finding.component)
+    link_type = str(numbers.get("link_type") or "") or (
+        link.link_type if link else link_type_of(parsed.interface)
+    )
+    action = action_for(fault, link_type, finding.is_link, severity)
+    degradation = numbers.get("degradation_pct")
+    lost = numbers.get("lost_gpu_s")
+    record = IncidentRecord(
+        incident_id=incident_id(finding, context),
+        drop=context.drop,
+        role="cause" if finding.role == "cause" else "context",
+        status="open" if finding.accuses else "watch",
+        first_seen=finding.first_seen,
+        last_seen=finding.last_seen,
+        isolated_component=finding.component,
+        far_end=far_end,
+        place=_place(finding.component, topology),
+        far_place=_place(far_end, topology) if far_end else Place(),
+        link_type=link_type
+        if link_type in ("nvlink", "pcie", "infiniband", "roce", "ethernet")
+        else "",
+        fabric_or_switch_port=_switch_port(finding.component, far_end),
+        lane=parsed.lane,
+        cable_id=link.cable_id if link else "",
+        part_reference=link.part if link else "",
+        fault_type=fault,
+        error_class=finding.error_class,
+        class_basis=finding.class_basis,
+        severity=severity,
+        ticket_priority=_priority(finding),
+        action_code=action,
+        action_text=ACTIONS[action],
+        summary=_summary(finding, fault),
+        reasoning=_reasoning(finding),
+        would_change_the_verdict=would_change(finding, fault),
+        degradation_pct=round(degradation, 1) if degradation is not None else None,
+        degradation_exact=f"{degradation:.6f}" if degradation is not None else "",
+        latency_us=numbers.get("latency_us"),
+        baseline_us=numbers.get("baseline_us"),
+        affected_runs=list(numbers.get("runs") or []),
+        affected_ranks=list(numbers.get("late_ranks") or []),
+        gpu_hours_lost=round(lost / 3600, 6) if lost else None,
+        straggler_p_value=numbers.get("p_value"),
+        score=float(numbers.get("score") or 0.0),
+        confidence=confidence(finding),
+        evidence_grade=evidence_grade(finding),
+        alternatives=_alternatives(finding),
+        symptoms=[Symptom(component=s.component, kind=s.kind, reason=s.reason) for s in symptoms],
+        rules=[_rule(rule) for rule in numbers.get("rules") or []],
+        repeat_count=context.repeats.get(finding.component, 0),
+        numbers={
+            key: value
+            for key, value in numbers.items()
+            if key in _KEPT_NUMBERS and value is not None
+        },
+        evidence=[_evidence(n, ref, context) for n, ref in enumerate(finding.evidence, 1)],
+    )
+    return record.model_copy(update={"evidence_sha256": evidence_hash(record)})
+
+
+_KEPT_NUMBERS = (
+    "counts", "max_rate_per_hour", "surprise", "peers", "overlap_share", "covered_share", "effect_pct", "q_value", "is_snapshot",
+)  # fmt: skip
+
+
+def _place(component: str, topology: Topology) -> Place:
+    parsed = parse_component(component)
+    where, device = topology.place(component), topology.device(component)
+    gpu = gpu_index(parsed.interface)
+    is_gpu = gpu is not None
+    return Place(
+        node=parsed.node,
+        site=str(where.get("site") or ""),
+        row=str(where.get("row") or ""),
+        rack=str(where.get("rack") or ""),
+        unit=str(where.get("unit") if where.get("unit") is not None else ""),
+        node_serial=str(where.get("serial") or ""),
+        socket=device.get("socket") if isinstance(device.get("socket"), int) else None,
+        gpu=gpu if is_gpu else device.get("gpu") if isinstance(device.get("gpu"), int) else None,
+        gpu_uuid=str(device.get("uuid") or "") if is_gpu else "",
+        gpu_serial=str(device.get("serial") or "") if is_gpu else "",
+        gpu_slot=str(device.get("slot") or "") if is_gpu else "",
+        pci=str(device.get("pci") or ""),
+        port_label=str(device.get("port_label") or ""),
+    )
+
+
+def _switch_port(component: str, far_end: str) -> str:
+    """The end of the link that is a switch or NVSwitch port, "" when neither is known to be one."""
+    for end in (far_end, component):
+        interface = parse_component(end).interface if end else ""
+        if "/port-" in interface:
+            node = parse_component(end).node
+            is_nvswitch = device_of(interface).startswith("nvswitch")
+            return f"{node}:{interface}" if is_nvswitch and node else interface
+    return ""
+
+
+def _priority(finding: Finding) -> Priority:
+    degradation = finding.numbers.get("degradation_pct") or 0.0
+    if not finding.accuses:
+        return "low"
+    if not finding.is_link:
+        return "high" if finding.severity == "critical" else "normal"
+    if finding.severity == "critical":
+        return "urgent"
+    return "high" if degradation > 5 or finding.numbers.get("is_snapshot") else "normal"
+
+
+def _summary(finding: Finding, fault: FaultType) -> str:
+    text = finding.reason.split(". ")[0].rstrip(".") + "."
+    degradation = finding.numbers.get("degradation_pct")
+    if degradation is not None and finding.is_link and finding.accuses:
+        text += f" Collectives over it are {degradation:.1f} % slower than their baseline."
+    return text if text.strip(". ") else f"{finding.component}: {fault}"
+
+
+def _reasoning(finding: Finding) -> list[str]:
+    sentences = [part.strip() for part in finding.reason.split(". ") if part.strip()]
+    sentences = [part if part.endswith((".", "!", "?")) else part + "." for part in sentences]
+    for rule in finding.numbers.get("rules") or []:
+        sentences.append(
+            f"Rule {rule['rule_id']}: {rule['says']}; {rule['value']} against a limit of {rule['limit']} ({rule['source']})."
+        )
+    return sentences
+
+
+def _alternatives(finding: Finding) -> list[Alternative]:
+    split = [text.partition(": ") for text in finding.alternatives]
+    return [
+        Alternative(explanation=head, why_set_aside=tail or "see reasoning")
+        for head, _, tail in split
+    ]
+
+
+def _rule(rule: dict[str, Any]) -> FiredRule:
+    return FiredRule(
+        rule_id=rule["rule_id"],
+        says=rule["says"],
+        value=rule["value"],
+        limit=rule["limit"],
+        source=rule["source"],
+    )
+
+
+def _evidence(number: int, ref: EvidenceRef, context: Context) -> Evidence:
+    last = ref.last_line if ref.last_line is not None else ref.line
+    where = f"\"drop\" = '{context.drop}' and file = '{ref.file.replace(chr(39), chr(39) * 2)}'"
+    lines = (
+        f" and line between {ref.line} and {max(last or ref.line, ref.line)}"
+        if ref.line is not None
+        else ""
+    )
+    return Evidence(
+        evidence_id=f"E{number}",
+        file=ref.file,
+        sha256=context.file_sha256.get(ref.file, ""),
+        line=ref.line,
+        last_line=ref.last_line,
+        excerpt=ref.excerpt[:_MAX_EXCERPT],
+        says=ref.excerpt[:_MAX_EXCERPT],
+        query=f"select * from raw_telemetry where {where}{lines} order by line",
+    )
+
+
+def _unique(records: Sequence[IncidentRecord]) -> list[IncidentRecord]:
+    """One record per id; two findings that share an id are the same fault, the heavier one stays."""
+    order = {"INFO": 0, "WATCH": 1, "WARNING": 2, "CRITICAL": 3}
+    kept: dict[str, IncidentRecord] = {}
+    for record in records:
+        known = kept.get(record.incident_id)
+        if known is None:
+            kept[record.incident_id] = record
+            continue
+        head, tail = (
+            (known, record) if order[known.severity] >= order[record.severity] else (record, known)
+        )
+        extra = Symptom(
+            component=tail.isolated_component, kind=tail.fault_type, reason=tail.summary
+        )
+        merged = head.model_copy(update={"symptoms": [*head.symptoms, extra]})
+        kept[record.incident_id] = merged.model_copy(
+            update={"evidence_sha256": evidence_hash(merged)}
+        )
+    return list(kept.values())

@@ -1,0 +1,201 @@
+"""The fabric as a graph: where things sit, which two ends a link has, which names mean one device.
+
+Built from topology parts of any source; nothing here reads files or judges. Conflicts between
+sources are kept in `conflicts`, never averaged away.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fabric_pipeline.model.components import (
+    Component,
+    component_id,
+    device_of,
+    gpu_index,
+    link_type_of,
+    normalise_pci,
+    parse_component,
+)
+from fabric_pipeline.model.records import TopologyPart
+
+_PORT_NUMBER = re.compile(r"^\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link with both ends. `lanes` and `speed_gbps` are nominal, None when not stated."""
+
+    link_id: str
+    link_type: str
+    a: str
+    b: str
+    lanes: int | None = None
+    speed_gbps: float | None = None
+    cable_id: str = ""
+    part: str = ""
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class Topology:
+    """Look-ups over nodes, switches and links; empty when no source states anything."""
+
+    def __init__(self, parts: Iterable[TopologyPart] = ()) -> None:
+        """Merge the parts; the first source that states a field wins, differences are noted."""
+        self.site = ""
+        self.nodes: dict[str, dict[str, Any]] = {}
+        self.switches: dict[str, dict[str, Any]] = {}
+        self.links: list[Link] = []
+        self.conflicts: list[str] = []
+        self._link_by_end: dict[str, Link] = {}
+        for part in parts:
+            self._add(part)
+        self._gpu_by_pci = self._index_pci()
+
+    def __bool__(self) -> bool:
+        """True when anything is known."""
+        return bool(self.nodes or self.switches or self.links)
+
+    def link_of(self, component: str) -> Link | None:
+        """The link that ends at this component, or None."""
+        return self._link_by_end.get(_without_lane(component))
+
+    def far_end(self, component: str) -> str:
+        """Component id of the other end, "" when unknown."""
+        link = self.link_of(component)
+        if link is None:
+            return ""
+        return link.b if link.a == _without_lane(component) else link.a
+
+    def link_key(self, component: str) -> str:
+        """One key for both ends of a link, so that they can be folded; the component when unknown."""
+        link = self.link_of(component)
+        return _without_lane(component) if link is None else min(link.a, link.b)
+
+    def resolve(self, component: str) -> str:
+        """The same device by its index: `n07:gpu3/nvlink-4` for `n07:pci-0000:5d:00.0/nvlink-4`."""
+        parsed = parse_component(component)
+        device = device_of(parsed.interface)
+        gpu = self._gpu_by_pci.get((parsed.node, device))
+        if gpu is None:
+            return component
+        rest = parsed.interface[len(device) :]
+        return component_id(parsed.node, f"gpu{gpu}{rest or '/pcie'}", parsed.lane)
+
+    def device(self, component: str) -> dict[str, Any]:
+        """What is stated of the GPU, NIC or switch a component belongs to; {} when nothing."""
+        parsed = parse_component(component)
+        node = self.nodes.get(parsed.node, {})
+        index = gpu_index(parsed.interface)
+        if index is not None:
+            return _first(node.get("gpus"), lambda gpu: gpu.get("gpu") == index)
+        name = device_of(parsed.interface)
+        nic = _first(node.get("nics"), lambda item: item.get("hca") == name)
+        return nic or self.switches.get(name, {})
+
+    def place(self, component: str) -> dict[str, Any]:
+        """Site, row, rack, unit, serial of the node or switch; only keys that a source states."""
+        parsed = parse_component(component)
+        owner = self.nodes.get(parsed.node) or self.switches.get(device_of(parsed.interface)) or {}
+        keys = ("row", "rack", "unit", "serial")
+        found = {key: owner[key] for key in keys if owner.get(key) not in (None, "")}
+        return {"site": self.site, **found} if self.site else found
+
+    def gpus_of(self, nodes: Iterable[str]) -> int:
+        """GPUs that the topology knows in these nodes."""
+        return sum(len(self.nodes.get(node, {}).get("gpus") or []) for node in nodes)
+
+    def _add(self, part: TopologyPart) -> None:
+        self.site = self.site or part.site
+        for node in part.nodes:
+            self._merge(self.nodes, str(node["node"]), node)
+        for switch in part.switches:
+            self._merge(self.switches, str(switch["name"]), switch)
+        for raw in part.links:
+            link = _link(raw)
+            if link is not None:
+                self._add_link(link)
+
+    def _merge(self, known: dict[str, dict[str, Any]], name: str, new: dict[str, Any]) -> None:
+        old = known.setdefault(name, {})
+        for key, value in new.items():
+            if value in (None, "", []):
+                continue
+            if key in old and old[key] != value and not isinstance(value, list):
+                self.conflicts.append(
+                    f"{name}: {key} is {old[key]!r} in one source and {value!r} in another"
+                )
+            if isinstance(value, list) and isinstance(old.get(key), list):
+                old[key] = _merged_lists(old[key], value)
+            else:
+                old.setdefault(key, value)
+
+    def _add_link(self, link: Link) -> None:
+        for end, far in ((link.a, link.b), (link.b, link.a)):
+            known = self._link_by_end.get(end)
+            if known is not None and far not in (known.a, known.b):
+                other = known.b if known.a == end else known.a
+                self.conflicts.append(
+                    f"{end} ends at {other} in one source and at {far} in another"
+                )
+        if link.a in self._link_by_end:
+            return
+        self.links.append(link)
+        self._link_by_end.setdefault(link.a, link)
+        self._link_by_end.setdefault(link.b, link)
+
+    def _index_pci(self) -> dict[tuple[str, str], int]:
+        index = {}
+        for name, node in self.nodes.items():
+            for gpu in node.get("gpus") or []:
+                if gpu.get("pci") and gpu.get("gpu") is not None:
+                    index[name, f"pci-{normalise_pci(str(gpu['pci']))}"] = int(gpu["gpu"])
+        return index
+
+
+def end_component(end: dict[str, Any]) -> str:
+    """Component id of one link end as `topology.json` writes it (`node` or `switch`, and `port`)."""
+    port = str(end.get("port") if end.get("port") is not None else "")
+    if end.get("switch"):
+        name = str(end["switch"])
+        if port.startswith(f"{name}/"):
+            return Component("", port).id
+        return Component(
+            "", f"{name}/port-{port}" if _PORT_NUMBER.match(port) else f"{name}/{port}"
+        ).id
+    return Component(str(end.get("node") or ""), port).id
+
+
+def _link(raw: dict[str, Any]) -> Link | None:
+    a, b = raw.get("a"), raw.get("b")
+    if not (isinstance(a, dict) and isinstance(b, dict)):
+        return None
+    near, far = end_component(a), end_component(b)
+    lanes, speed = raw.get("lanes"), raw.get("speed_gbps")
+    return Link(
+        link_id=str(raw.get("id") or f"{near}<->{far}"),
+        link_type=str(raw.get("type") or link_type_of(parse_component(near).interface)),
+        a=near,
+        b=far,
+        lanes=int(lanes) if isinstance(lanes, int | float) else None,
+        speed_gbps=float(speed) if isinstance(speed, int | float) else None,
+        cable_id=str(raw.get("cable") or ""),
+        part=str(raw.get("part") or ""),
+        attributes=raw,
+    )
+
+
+def _merged_lists(old: list[Any], new: list[Any]) -> list[Any]:
+    return old + [item for item in new if item not in old]
+
+
+def _first(items: Any, wanted: Any) -> dict[str, Any]:
+    return next((item for item in items or [] if isinstance(item, dict) and wanted(item)), {})
+
+
+def _without_lane(component: str) -> str:
+    parsed = parse_component(component)
+    return component if parsed.lane is None else Component(parsed.node, parsed.interface).id

@@ -1,0 +1,75 @@
+"""Assets of the group dispatch: drafts, dossiers, and publishing behind the human gate."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from fabric_pipeline.orchestration.resources import FabricResource
+from fabric_pipeline.orchestration.table_metadata import (
+    result_of,
+    schema_check_spec,
+    table_spec,
+)
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.dispatch_stages import (
+    dossier_table,
+    draft_stage,
+    gate_state,
+    incidents_for_dossiers,
+    publish_stage,
+)
+from fabric_pipeline.workflows.dossier_build import build_dossier
+
+Results = Iterator[dg.MaterializeResult[Any]]
+
+
+@dg.multi_asset(
+    specs=[table_spec("ticket_drafts")], check_specs=[schema_check_spec("ticket_drafts")]
+)
+def ticket_drafts(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
+    """One draft for each incident that needs a ticket: by Claude with a key, by the rules without."""
+    yield result_of(
+        draft_stage(fabric.settings(), context.partition_key, fabric.now(), context.log.info)
+    )
+
+
+@dg.multi_asset(
+    specs=[table_spec("evidence_dossiers")], check_specs=[schema_check_spec("evidence_dossiers")]
+)
+def evidence_dossiers(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
+    """A BagIt folder for each incident that opens a ticket, verifiable without our code."""
+    settings, drop_id = fabric.settings(), context.partition_key
+    ledger = Ledger(settings.ledger)
+    rows = []
+    for record in incidents_for_dossiers(settings, drop_id):
+        built = build_dossier(settings, ledger, record, fabric.now(), run_id=context.run_id)
+        rows.append(
+            (
+                drop_id,
+                record.incident_id,
+                str(built.path),
+                built.manifest_sha256,
+                built.files,
+                ledger.chain_head(),
+            )
+        )
+    yield result_of(dossier_table(settings, drop_id, rows))
+
+
+@dg.multi_asset(
+    specs=[table_spec("published_tickets")], check_specs=[schema_check_spec("published_tickets")]
+)
+def published_tickets(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
+    """Writes approved drafts to the outbox. Asks the gate by itself, whatever checks ran before."""
+    settings, drop_id = fabric.settings(), context.partition_key
+    state = gate_state(settings, drop_id)
+    if state.must_block_publishing:
+        raise dg.Failure(
+            f"not published: {', '.join(state.awaiting)} wait for a person; review with: fabric-pipeline review TICKET",
+            allow_retries=False,
+        )
+    result, outcome = publish_stage(settings, drop_id, fabric.now())
+    for ticket, why in outcome.refused:
+        context.log.warning(f"{ticket} not published: {why}")
+    yield result_of(result)

@@ -1,0 +1,75 @@
+"""Assets of the group ingest: one step reads the drop once into five tables, then link_counters."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from fabric_pipeline.orchestration.partitions import drops
+from fabric_pipeline.orchestration.resources import FabricResource
+from fabric_pipeline.orchestration.table_metadata import (
+    result_of,
+    schema_check_spec,
+    table_spec,
+)
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.drop_stages import INGEST_TABLES, ingest_stage, link_counters_stage
+
+telemetry_drop = dg.AssetSpec(
+    "telemetry_drop",
+    group_name="ingest",
+    description="The folder or file a site delivers: counters, logs, topology and timings in whatever format it has.",
+    kinds={"file"},
+    owners=["team:fabric-diagnosis"],
+    partitions_def=drops,
+)
+
+
+@dg.multi_asset(
+    name="read_drop",
+    specs=[table_spec(name, deps=["telemetry_drop"]) for name in INGEST_TABLES],
+    check_specs=[schema_check_spec(name) for name in INGEST_TABLES],
+    can_subset=False,
+)
+def read_drop(
+    context: dg.AssetExecutionContext, fabric: FabricResource
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """Read every file of the drop once, by the reader that recognises its content."""
+    settings, drop_id = fabric.settings(), context.partition_key
+    path = Path(Ledger(settings.ledger).drop(drop_id).path)
+    results, report = ingest_stage(settings, drop_id, path, fabric.now(), context.log.info)
+    for file in report.files:
+        if file.problem:
+            context.log.warning(f"{file.name}: {file.problem}")
+    files = dg.MetadataValue.table(
+        [
+            dg.TableRecord(
+                {
+                    "file": f.name,
+                    "format": f.format,
+                    "readings": f.readings,
+                    "refused": f.rejected,
+                    "problem": f.problem,
+                }
+            )
+            for f in report.files
+        ]
+    )
+    for result in results:
+        yield result_of(
+            result,
+            {"files": files, "drop_sha256": report.content_sha256}
+            if result.table == "raw_telemetry"
+            else None,
+        )
+
+
+@dg.multi_asset(
+    specs=[table_spec("link_counters")], check_specs=[schema_check_spec("link_counters")]
+)
+def link_counters(
+    context: dg.AssetExecutionContext, fabric: FabricResource
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """Increments, exposure, quality and error class of every accepted reading."""
+    yield result_of(link_counters_stage(fabric.settings(), context.partition_key))

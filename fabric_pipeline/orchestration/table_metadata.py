@@ -1,0 +1,102 @@
+"""Dagster metadata made from the table descriptions: column schema, lineage, specs, results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from fabric_pipeline.schemas.lineage import column_lineage
+from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.schemas.table import Table
+from fabric_pipeline.workflows.drop_stages import StageResult
+
+OWNERS = ["team:fabric-diagnosis"]
+SCHEMA_CHECK = "fits_its_schema"
+
+
+def table_spec(name: str, deps: Sequence[str] | None = None) -> dg.AssetSpec:
+    """The asset of a table: group, kinds, owners, description, columns."""
+    from fabric_pipeline.orchestration.partitions import drops
+
+    table = TABLES[name]
+    return dg.AssetSpec(
+        key=name,
+        deps=list(table.upstream if deps is None else deps),
+        description=f"{table.description}\n\nGrain: {table.grain}. Key: {', '.join(table.key)}.",
+        group_name=table.group,
+        kinds={"duckdb", "parquet", "pandera"},
+        owners=OWNERS,
+        metadata={"dagster/column_schema": column_schema(table), "dagster/table_name": name},
+        partitions_def=drops,
+    )
+
+
+def schema_check_spec(name: str) -> dg.AssetCheckSpec:
+    """The check that validation fills in: blocking, so that a wrong table goes no further."""
+    return dg.AssetCheckSpec(
+        SCHEMA_CHECK,
+        asset=name,
+        blocking=True,
+        description=f"pandera rules of {name}: types, nullability, values, unique key",
+    )
+
+
+def column_schema(table: Table) -> dg.TableSchema:
+    """Columns with types, rules and descriptions for the Dagster UI."""
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                column.name,
+                type=column.type.lower(),
+                description=column.description,
+                constraints=dg.TableColumnConstraints(
+                    nullable=column.nullable, other=list(column.rules())
+                ),
+            )
+            for column in table.columns
+        ],
+        constraints=dg.TableConstraints(other=[f"key: {', '.join(table.key)}"]),
+    )
+
+
+def result_of(
+    stage: StageResult, extra: Mapping[str, Any] | None = None
+) -> dg.MaterializeResult[Any]:
+    """What a stage wrote, as Dagster shows it, with the outcome of its validation."""
+    metadata: dict[str, Any] = {
+        "dagster/row_count": stage.rows,
+        "dagster/column_lineage": _lineage(stage.table),
+        **stage.figures,
+        **(extra or {}),
+    }
+    return dg.MaterializeResult(
+        asset_key=stage.table,
+        metadata=metadata,
+        data_version=dg.DataVersion(stage.sha256[:32] or "invalid"),
+        check_results=[_schema_result(stage)],
+    )
+
+
+def _schema_result(stage: StageResult) -> dg.AssetCheckResult:
+    broken = [f"{v.column}: {v.rule} ({v.examples})" for v in stage.violations]
+    return dg.AssetCheckResult(
+        check_name=SCHEMA_CHECK,
+        asset_key=stage.table,
+        passed=not broken,
+        severity=dg.AssetCheckSeverity.ERROR,
+        metadata={"rows": stage.rows, "broken_rules": broken},
+    )
+
+
+def _lineage(name: str) -> dg.TableColumnLineage:
+    return dg.TableColumnLineage(
+        deps_by_column={
+            column: [
+                dg.TableColumnDep(asset_key=upstream, column_name=source)
+                for upstream, source in sources
+            ]
+            for column, sources in column_lineage(TABLES[name]).items()
+        }
+    )

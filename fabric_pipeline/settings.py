@@ -1,0 +1,95 @@
+"""All settings and paths, read from the environment in one place and passed on.
+
+No other module reads an environment variable. Limits of detectors are not settings of this kind:
+they live beside the detectors, with their sources.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_MODEL = "claude-sonnet-5-5"
+
+
+def project_root() -> Path:
+    """The checkout this package runs from, else the current directory for an installed wheel."""
+    root = Path(__file__).resolve().parent.parent
+    return root if (root / "dagster.yaml").is_file() else Path.cwd()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where things lie and which drafter to use.
+
+    `home` holds everything the pipeline writes (`FABRIC_HOME` moves it). `anthropic_base_url` is only
+    set by tests and gateways.
+    """
+
+    root: Path
+    home: Path
+    model: str = DEFAULT_MODEL
+    anthropic_api_key: str = ""
+    anthropic_base_url: str = ""
+    draft_timeout_s: float = 120.0
+
+    @property
+    def is_default_home(self) -> bool:
+        """True when nothing was moved by `FABRIC_HOME`."""
+        return self.home == default_home(self.root)
+
+    @property
+    def lake(self) -> Path:
+        """Parquet tables, `<table>/drop=<id>/part.parquet`."""
+        return self.home / "lake"
+
+    @property
+    def ledger(self) -> Path:
+        """SQLite file with drops, drafts, reviews and publications."""
+        return self.home / "ledger.sqlite"
+
+    @property
+    def outbox(self) -> Path:
+        """Mock of outside ticket systems: files only."""
+        return self.home / "outbox"
+
+    @property
+    def dossiers(self) -> Path:
+        """Evidence dossiers, one folder per incident."""
+        return self.home / "dossiers"
+
+    @property
+    def audit(self) -> Path:
+        """The DuckDB file for auditors."""
+        return self.home / "audit.duckdb"
+
+    @property
+    def inbox(self) -> Path:
+        """Folder that the drop sensor watches; shipped drops lie here."""
+        return self.root / "data" / "drops"
+
+    def __repr__(self) -> str:
+        """Never prints the key."""
+        key = "set" if self.anthropic_api_key else "not set"
+        return f"Settings(root={self.root}, home={self.home}, model={self.model}, key {key})"
+
+
+def default_home(root: Path) -> Path:
+    """`data/warehouse` of the checkout."""
+    return (root / "data" / "warehouse").absolute()
+
+
+def load_settings(environ: dict[str, str] | None = None) -> Settings:
+    """Settings from the environment, with defaults that work in a plain clone."""
+    env = dict(os.environ) if environ is None else environ
+    root = project_root()
+    home = Path(env["FABRIC_HOME"]) if env.get("FABRIC_HOME") else default_home(root)
+    return Settings(
+        root=root,
+        home=home.absolute(),
+        model=env.get("FABRIC_MODEL", DEFAULT_MODEL),
+        anthropic_api_key=env.get("ANTHROPIC_API_KEY", ""),
+        anthropic_base_url=env.get("ANTHROPIC_BASE_URL", ""),
+        draft_timeout_s=float(env.get("FABRIC_DRAFT_TIMEOUT_S", "120")),
+    )

@@ -1,0 +1,119 @@
+"""The contract between the pipeline and a reader of one file format.
+
+A reader looks at content, never at a file's name, to say how sure it is that it can read a file, and
+turns the file into plain records. It does not judge, does not import Dagster, DuckDB or pandas, and
+never raises for bad content: a line it cannot read becomes a `RejectedLine` with the rule in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from fabric_pipeline.model.records import ReadResult
+
+HEAD_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What the surroundings of a file say: drop.yaml, the folder it lies in.
+
+    `node` is the host a capture was taken on; `time` when; `timezone` for local times without zone.
+    """
+
+    node: str = ""
+    time: datetime | None = None
+    timezone: tzinfo = UTC
+
+
+@dataclass
+class SourceFile:
+    """One file of a drop, read lazily.
+
+    `name` is how the file is shown (path relative to the drop). `text` replaces undecodable bytes
+    by U+FFFD so that a reader sees every line; `bad_encoding_lines` names the lines this touched.
+    """
+
+    path: Path
+    name: str
+    sha256: str = ""
+    hints: Hints = field(default_factory=Hints)
+
+    @cached_property
+    def data(self) -> bytes:
+        """The whole file."""
+        return self.path.read_bytes()
+
+    @cached_property
+    def head(self) -> str:
+        """The first 256 KiB as text, for format detection."""
+        with self.path.open("rb") as handle:
+            return _decode(handle.read(HEAD_BYTES))
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """True when the head holds NUL bytes and is not UTF-16 text."""
+        with self.path.open("rb") as handle:
+            head = handle.read(HEAD_BYTES)
+        return b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+    def starts_with(self, magic: bytes) -> bool:
+        """True when the file begins with these bytes."""
+        with self.path.open("rb") as handle:
+            return handle.read(len(magic)) == magic
+
+    def tail_has(self, needle: bytes, span: int = HEAD_BYTES) -> bool:
+        """True when these bytes stand in the last `span` bytes (where Parquet keeps its columns)."""
+        with self.path.open("rb") as handle:
+            handle.seek(0, 2)
+            handle.seek(max(0, handle.tell() - span))
+            return needle in handle.read()
+
+    @cached_property
+    def text(self) -> str:
+        """The whole file as text, line ends as they stand."""
+        return _decode(self.data)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines without their ends; index 0 is line 1. Only \\n and \\r\\n end a line."""
+        lines = self.text.split("\n")
+        if lines and lines[-1] == "":
+            lines.pop()
+        return [line.removesuffix("\r") for line in lines]
+
+    @cached_property
+    def bad_encoding_lines(self) -> list[int]:
+        """1-based numbers of lines with bytes that are not valid in the file's encoding."""
+        return [n for n, line in enumerate(self.lines, 1) if "\ufffd" in line]
+
+
+class Reader(Protocol):
+    """A reader of one format id.
+
+    `yields` lists which of `readings`, `events`, `timings`, `runs`, `topology` it can produce, so
+    that a pipeline step opens only the files it needs. `version` changes when the same file would
+    read differently.
+    """
+
+    format_id: ClassVar[str]
+    version: ClassVar[str]
+    yields: ClassVar[frozenset[str]]
+
+    def score(self, file: SourceFile) -> int:
+        """0 (certainly not mine) to 100 (certainly mine), from content; cheap, uses `file.head`."""
+        ...
+
+    def read(self, file: SourceFile) -> ReadResult:
+        """Read the whole file. Never raises for content; see module docstring."""
+        ...
+
+
+def _decode(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    return data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", errors="replace")

@@ -1,0 +1,31 @@
+"""Reader of the text files that the NCCL Inspector writes for Prometheus (inspector v5.1).
+
+Detection only; lines are parsed in `exposition`, metrics understood in `nccl_series`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from fabric_pipeline.model.records import ReadResult
+from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.prometheus.families import family_score, read_text
+
+_METRIC = re.compile(r"(?<![A-Za-z0-9_])nccl_[a-z][A-Za-z0-9_]{1,150}+")
+
+
+class NcclInspectorPromReader:
+    """`nccl_bus_bandwidth_gbs{...}`, `nccl_collective_exec_time_microseconds{...}`, `nccl_p2p_*`."""
+
+    format_id: ClassVar[str] = "nccl_inspector_prom"
+    version: ClassVar[str] = "1"
+    yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "timings"})
+
+    def score(self, file: SourceFile) -> int:
+        """High when most value lines of the head are metrics of the inspector."""
+        return family_score(file, _METRIC)
+
+    def read(self, file: SourceFile) -> ReadResult:
+        """One timing for each operation, size range and GPU."""
+        return read_text(file)

@@ -1,0 +1,155 @@
+"""Finding the reader for a file: a built-in table plus the entry-point group `fabric_pipeline.sources`.
+
+Listing the table imports nothing. Built-in readers stand here so that a plain checkout works without
+being installed; third parties add theirs by entry point, and a format id may exist only once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from fabric_pipeline.errors import UsageError
+from fabric_pipeline.sources.base import Reader, SourceFile
+
+ENTRY_POINT_GROUP = "fabric_pipeline.sources"
+UNKNOWN_FORMAT = "unknown"
+
+_PACKAGE = "fabric_pipeline.sources"
+BUILT_IN: dict[str, str] = {
+    "fabric_collectives": f"{_PACKAGE}.normalized.collectives:CollectivesReader",
+    "fabric_counters": f"{_PACKAGE}.normalized.counters:CountersReader",
+    "fabric_events": f"{_PACKAGE}.normalized.events:EventsReader",
+    "fabric_runs": f"{_PACKAGE}.normalized.runs:RunsReader",
+    "fabric_topology": f"{_PACKAGE}.normalized.topology:TopologyReader",
+    "reference_case": f"{_PACKAGE}.reference_case:ReferenceCaseReader",
+    "dlcomm_log": f"{_PACKAGE}.collectives.dlcomm:DlcommReader",
+    "torch_flight_recorder_json": f"{_PACKAGE}.collectives.flight_recorder:FlightRecorderReader",
+    "injection_bandwidth_text": f"{_PACKAGE}.collectives.injection:InjectionReader",
+    "nccl_inspector_json": f"{_PACKAGE}.collectives.inspector_json:InspectorJsonReader",
+    "nccl_inspector_exporter_log": f"{_PACKAGE}.collectives.inspector_log:InspectorLogReader",
+    "job_meta_yaml": f"{_PACKAGE}.collectives.job_meta:JobMetaReader",
+    "kineto_trace": f"{_PACKAGE}.collectives.kineto:KinetoReader",
+    "nccl_tests": f"{_PACKAGE}.collectives.nccl_tests:NcclTestsReader",
+    "nccl_pair_table": f"{_PACKAGE}.collectives.pair_table:PairTableReader",
+    "rank_timing_json": f"{_PACKAGE}.collectives.rank_timing:RankTimingReader",
+    "nccl_ras_json": f"{_PACKAGE}.collectives.ras_json:RasJsonReader",
+    "nccl_ras_text": f"{_PACKAGE}.collectives.ras_text:RasTextReader",
+    "superbench_results_jsonl": f"{_PACKAGE}.collectives.superbench:SuperbenchResultsReader",
+    "superbench_diagnosis_jsonl": f"{_PACKAGE}.collectives.superbench:SuperbenchDiagnosisReader",
+    "superbench_monitor_jsonl": f"{_PACKAGE}.collectives.superbench:SuperbenchMonitorReader",
+    "straggler_timeline_json": f"{_PACKAGE}.collectives.timeline:TimelineReader",
+    "training_log": f"{_PACKAGE}.collectives.training_log:TrainingLogReader",
+    "torch_watchdog_log": f"{_PACKAGE}.collectives.watchdog:WatchdogReader",
+    "dcgmi_diag_json": f"{_PACKAGE}.dcgmi.diag_json:DcgmiDiagJsonReader",
+    "dcgmi_discovery": f"{_PACKAGE}.dcgmi.discovery:DcgmiDiscoveryReader",
+    "dcgmi_dmon": f"{_PACKAGE}.dcgmi.dmon:DcgmiDmonReader",
+    "dcgmi_nvlink_errors": f"{_PACKAGE}.dcgmi.nvlink_errors:DcgmiNvlinkErrorsReader",
+    "dcgmi_nvlink_errors_json": f"{_PACKAGE}.dcgmi.nvlink_errors_json:DcgmiNvlinkErrorsJsonReader",
+    "dcgmi_nvlink_status": f"{_PACKAGE}.dcgmi.nvlink_status:DcgmiNvlinkStatusReader",
+    "dcgmi_topo_json": f"{_PACKAGE}.dcgmi.topo_json:DcgmiTopoJsonReader",
+    "ethtool_stats": f"{_PACKAGE}.ethtool:EthtoolStatsReader",
+    "fabricmanager_log": f"{_PACKAGE}.fabricmanager:FabricManagerLogReader",
+    "ibdiagnet2_cables": f"{_PACKAGE}.infiniband.ibdiagnet2_cables:Ibdiagnet2CablesReader",
+    "ibdiagnet2_log": f"{_PACKAGE}.infiniband.ibdiagnet2_log:Ibdiagnet2LogReader",
+    "ibdiagnet2_lst": f"{_PACKAGE}.infiniband.ibdiagnet2_lst:Ibdiagnet2LstReader",
+    "ibdiagnet2_report": f"{_PACKAGE}.infiniband.ibdiagnet2_report:Ibdiagnet2ReportReader",
+    "iblinkinfo": f"{_PACKAGE}.infiniband.iblinkinfo:IblinkinfoReader",
+    "ibnetdiscover": f"{_PACKAGE}.infiniband.ibnetdiscover:IbnetdiscoverReader",
+    "ibnetdiscover_ports": f"{_PACKAGE}.infiniband.ibnetdiscover_ports:IbnetdiscoverPortsReader",
+    "ibqueryerrors": f"{_PACKAGE}.infiniband.ibqueryerrors:IbqueryerrorsReader",
+    "ibstat": f"{_PACKAGE}.infiniband.ibstat:IbstatReader",
+    "ibstatus": f"{_PACKAGE}.infiniband.ibstatus:IbstatusReader",
+    "ibswinfo": f"{_PACKAGE}.infiniband.ibswinfo:IbswinfoReader",
+    "ibswitches": f"{_PACKAGE}.infiniband.ibswitches:IbswitchesReader",
+    "mlxlink_json": f"{_PACKAGE}.infiniband.mlxlink_json:MlxlinkJsonReader",
+    "mlxlink_text": f"{_PACKAGE}.infiniband.mlxlink_text:MlxlinkTextReader",
+    "perfquery": f"{_PACKAGE}.infiniband.perfquery:PerfqueryReader",
+    "sysfs_infiniband_grep": f"{_PACKAGE}.infiniband.sysfs_grep:SysfsGrepReader",
+    "sysfs_snapshot_json": f"{_PACKAGE}.infiniband.sysfs_snapshot:SysfsSnapshotReader",
+    "sysfs_ttar": f"{_PACKAGE}.infiniband.sysfs_ttar:SysfsTtarReader",
+    "kernel_log": f"{_PACKAGE}.kernel_log.reader:KernelLogReader",
+    "link_summary_json": f"{_PACKAGE}.nvidia_smi.link_summary:LinkSummaryReader",
+    "nvidia_smi_nvlink_capabilities": f"{_PACKAGE}.nvidia_smi.nvlink_capabilities:NvlinkCapabilitiesReader",
+    "nvidia_smi_nvlink_errors": f"{_PACKAGE}.nvidia_smi.nvlink_errors:NvlinkErrorsReader",
+    "nvidia_smi_nvlink_remote": f"{_PACKAGE}.nvidia_smi.nvlink_remote:NvlinkRemoteReader",
+    "nvidia_smi_nvlink_status": f"{_PACKAGE}.nvidia_smi.nvlink_status:NvlinkStatusReader",
+    "nvidia_smi_query_text": f"{_PACKAGE}.nvidia_smi.query_text:QueryTextReader",
+    "nvidia_smi_query_xml": f"{_PACKAGE}.nvidia_smi.query_xml:QueryXmlReader",
+    "nvidia_smi_topo_matrix": f"{_PACKAGE}.nvidia_smi.topo_matrix:TopoMatrixReader",
+    "dcgm_exporter": f"{_PACKAGE}.prometheus.dcgm_exporter:DcgmExporterReader",
+    "nccl_inspector_prom": f"{_PACKAGE}.prometheus.nccl_inspector_prom:NcclInspectorPromReader",
+    "node_exporter": f"{_PACKAGE}.prometheus.node_exporter:NodeExporterReader",
+    "prometheus_query_json": f"{_PACKAGE}.prometheus.query_json:PrometheusQueryReader",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The reader that fits a file best, or None, with how sure it is (0..100)."""
+
+    reader: Reader | None
+    score: int
+
+    @property
+    def format_id(self) -> str:
+        """The reader's format id, or `unknown`."""
+        return self.reader.format_id if self.reader else UNKNOWN_FORMAT
+
+
+def reader_targets() -> dict[str, str]:
+    """Format id -> `module:attribute`, built-in and third-party; a duplicate id is refused."""
+    targets = dict(BUILT_IN)
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        if point.name in targets:
+            raise UsageError(
+                f"the reader {point.value} claims the format id {point.name!r}, which {targets[point.name]} has",
+                "uninstall one of the two packages",
+            )
+        targets[point.name] = point.value
+    return targets
+
+
+@cache
+def readers() -> tuple[Reader, ...]:
+    """All readers, in the order of the table."""
+    return tuple(_load(format_id, target) for format_id, target in reader_targets().items())
+
+
+def reader_for(format_id: str) -> Reader:
+    """The reader of one format id; an unknown id lists those that exist."""
+    targets = reader_targets()
+    if format_id not in targets:
+        raise UsageError(
+            f"no reader for the format {format_id!r}",
+            f"known formats: {', '.join(sorted(targets))}",
+        )
+    return next(reader for reader in readers() if reader.format_id == format_id)
+
+
+def recognise(file: SourceFile) -> Match:
+    """The reader with the highest score for this file; ties go to the earlier one in the table."""
+    best = Match(None, 0)
+    for reader, score in _scores(file):
+        if score > best.score:
+            best = Match(reader, score)
+    return best
+
+
+def _scores(file: SourceFile) -> Iterator[tuple[Reader, int]]:
+    for reader in readers():
+        yield reader, reader.score(file)
+
+
+def _load(format_id: str, target: str) -> Reader:
+    module_name, _, attribute = target.partition(":")
+    reader: Reader = getattr(import_module(module_name), attribute)()
+    if reader.format_id != format_id:
+        raise UsageError(
+            f"{target} is registered as {format_id!r} but calls itself {reader.format_id!r}",
+            "correct the table or the entry point",
+        )
+    return reader

@@ -1,0 +1,1 @@
+"""Storage: Parquet lake, ledger, audit file. The only package that opens DuckDB or SQLite."""

@@ -1,0 +1,184 @@
+"""The ledger's tables as the audit file carries them: columns, comments and where they come from.
+
+They are named `ledger_*`, apart from the tables of the lake: the lake says what a run wrote, the
+ledger says what was decided. Building the file is done in `audit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabric_pipeline.schemas.table import Column, Table, number, text, time, whole
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerTable:
+    """One table of the audit file and the SQLite query whose columns fill it in order."""
+
+    table: Table
+    query: str
+
+
+def _flag(name: str, description: str) -> Column:
+    return Column(name, "BOOLEAN", description)
+
+
+def _table(name: str, grain: str, description: str, *columns: Column) -> Table:
+    return Table(name, "audit", grain, description, (columns[0].name,), columns)
+
+
+_SEQ = whole("seq", "Number in the ledger, in the order of recording")
+_DROP = text("drop", "Id of the drop")
+_TICKET = text("ticket_id", "Id of the ticket")
+_REVISION = whole("revision", "Revision of the ticket's draft, from 1")
+_DRAFT_HASH = text("draft_sha256", "SHA-256 of the draft's content, which a review binds to")
+
+LEDGER_TABLES = (
+    LedgerTable(
+        _table(
+            "ledger_drops",
+            "one drop",
+            "Telemetry drops that were registered, with the hash of their newest content.",
+            _DROP,
+            text("name", "Name as delivered"),
+            text("path", "Folder or file it was read from"),
+            text("content_sha256", "SHA-256 over its newest content"),
+            time("first_seen", "When it was registered (UTC)"),
+            time("last_read", "When it was last read (UTC)"),
+            text("processed_sha256", "Content that last went through to the end; empty for none"),
+        ),
+        "SELECT drop_id, name, path, content_sha256, first_seen, last_read, processed_sha256 "
+        "FROM drops ORDER BY first_seen, drop_id",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_diagnoses",
+            "one diagnosis of one drop",
+            "Every time a drop was diagnosed, also when nothing was found.",
+            _SEQ,
+            _DROP,
+            whole("incidents", "Incident records it produced, explicit non-faults included"),
+            time("diagnosed_at", "When (UTC)"),
+        ),
+        "SELECT seq, drop_id, incidents, at FROM diagnoses ORDER BY seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_incidents",
+            "one observation of an incident in a drop",
+            "History of what diagnoses found; is_current marks what stands now.",
+            _SEQ,
+            text("incident_id", "Id of the incident, the same in every drop that shows it"),
+            _DROP,
+            _flag("found", "False: a later diagnosis of this drop no longer found it"),
+            _flag("is_current", "The newest observation of this incident in this drop, and found"),
+            text("component", "Component that is blamed, or none"),
+            text("gpu_serial", "Serial of the GPU at the near end, empty when no topology says it"),
+            _flag("needs_ticket", "Accuses a physical component at WARNING or CRITICAL"),
+            text("evidence_sha256", "SHA-256 over the record"),
+            text("record", "The whole incident record, JSON"),
+            time("observed_at", "When it was recorded (UTC)"),
+        ),
+        "SELECT seq, incident_id, drop_id, found, "
+        "seq IN (SELECT seq FROM current_observations), component, gpu_serial, needs_ticket, "
+        "evidence_sha256, json, at FROM incident_observations ORDER BY seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_drafts",
+            "one draft revision",
+            "Every revision of every repair ticket, with who worded it and what that cost.",
+            _SEQ,
+            _TICKET,
+            _REVISION,
+            _DRAFT_HASH,
+            _DROP,
+            text("incident_id", "Incident it repairs"),
+            _flag("is_current", "The newest revision of its ticket"),
+            _flag("is_retired", "Its incident is no longer found in its drop"),
+            text("drafter", "claude or rules"),
+            text("model", "Model name, empty for the rules drafter"),
+            text("prompt_version", "Version of the prompt"),
+            whole("input_tokens", "Tokens read by the model"),
+            whole("output_tokens", "Tokens written by the model"),
+            number("cost_usd", "Cost in US dollars; empty when unknown"),
+            text("evidence_sha256", "SHA-256 of the evidence the draft rests on"),
+            text("draft", "The whole draft, JSON"),
+            time("drafted_at", "When it was recorded (UTC)"),
+        ),
+        "SELECT d.seq, d.ticket_id, d.revision, d.draft_sha256, d.drop_id, d.incident_id, "
+        "d.seq IN (SELECT seq FROM current_drafts), EXISTS (SELECT 1 FROM retirements AS r "
+        "WHERE r.ticket_id = d.ticket_id AND r.revision = d.revision), d.drafter, d.model, "
+        "d.prompt_version, d.input_tokens, d.output_tokens, d.cost_usd, d.evidence_sha256, d.json, "
+        "d.at FROM drafts AS d ORDER BY d.seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_reviews",
+            "one decision of one person",
+            "Approvals and rejections; the latest one on a revision counts.",
+            _SEQ,
+            _TICKET,
+            _REVISION,
+            _DRAFT_HASH,
+            text("decision", "approved or rejected"),
+            text("reviewer", "Who decided"),
+            text("reason", "Why, in the reviewer's words"),
+            time("reviewed_at", "When (UTC)"),
+        ),
+        "SELECT seq, ticket_id, revision, draft_sha256, decision, reviewer, reason, at "
+        "FROM reviews ORDER BY seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_retirements",
+            "one retired draft revision",
+            "Drafts whose incident a new diagnosis of the drop no longer found.",
+            _SEQ,
+            _TICKET,
+            _REVISION,
+            text("reason", "Why it was retired"),
+            time("retired_at", "When (UTC)"),
+        ),
+        "SELECT seq, ticket_id, revision, reason, at FROM retirements ORDER BY seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_publications",
+            "one published revision",
+            "What left the pipeline, and the review that allowed it.",
+            _SEQ,
+            _TICKET,
+            _REVISION,
+            _DRAFT_HASH,
+            whole("review_seq", "Number of the approval in ledger_reviews"),
+            text("reviewer", "Who approved it"),
+            time("published_at", "When it was written (UTC)"),
+            text("outbox_file", "File in the outbox"),
+        ),
+        "SELECT seq, ticket_id, revision, draft_sha256, review_seq, reviewer, at, outbox_file "
+        "FROM published ORDER BY seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_chain",
+            "one link of the hash chain",
+            "One link per draft, retirement, review and publication, each over the one before.",
+            _SEQ,
+            text("kind", "draft, retirement, review or publication"),
+            whole("row_seq", "Number of the row in its table"),
+            text("payload_sha256", "SHA-256 over the row as recorded"),
+            text("prev_hash", "Hash of the link before"),
+            text("hash", "SHA-256 over this link"),
+        ),
+        "SELECT seq, kind, row_seq, payload_sha256, prev_hash, hash FROM chain ORDER BY seq",
+    ),
+)
+
+AUDIT_INFO = _table(
+    "audit_info",
+    "one fact about this file",
+    "When this file was built, from what, and whether the ledger's chain held at that time.",
+    text("fact", "Name of the fact"),
+    text("value", "Its value"),
+)

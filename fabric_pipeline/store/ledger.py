@@ -1,0 +1,28 @@
+"""The ledger: drops, incident history, drafts, reviews and publications in one SQLite file.
+
+One class over the parts in `ledger_*`; front doors and workflows import it from here. History is
+append-only and chained by hashes, and the file itself refuses an unapproved publication.
+"""
+
+from __future__ import annotations
+
+from fabric_pipeline.store.ledger_chain import LedgerChain
+from fabric_pipeline.store.ledger_drafts import LedgerDrafts, StoredDraft
+from fabric_pipeline.store.ledger_drops import DropClaim, DropRow, LedgerDrops
+from fabric_pipeline.store.ledger_incidents import LedgerIncidents, Observation
+from fabric_pipeline.store.ledger_reviews import LedgerReviews, Publication, ReviewRow, TicketRow
+
+__all__ = [
+    "DropClaim",
+    "DropRow",
+    "Ledger",
+    "Observation",
+    "Publication",
+    "ReviewRow",
+    "StoredDraft",
+    "TicketRow",
+]
+
+
+class Ledger(LedgerDrops, LedgerIncidents, LedgerDrafts, LedgerReviews, LedgerChain):
+    """`Ledger(path)` opens or creates the file. It may be shared by threads and processes."""

@@ -1,0 +1,35 @@
+-- Links accused again after drops in which they were measured and clean; unmeasured drops prove nothing
+WITH places AS (
+    SELECT
+        g.drop, row_number() OVER (
+            ORDER BY coalesce(any_value(p.first_seen), min(g.diagnosed_at)), g.drop
+        ) AS place
+    FROM ledger_diagnoses AS g LEFT JOIN ledger_drops AS p ON p.drop = g.drop
+    GROUP BY g.drop
+),
+accused AS (
+    SELECT DISTINCT regexp_replace(i.component, '/lane-[0-9]+$', '') AS component, i.drop, p.place
+    FROM ledger_incidents AS i JOIN places AS p ON p.drop = i.drop
+    WHERE i.is_current AND i.needs_ticket
+),
+gaps AS (
+    SELECT
+        component, drop, place,
+        lead(drop) OVER per_component AS back_in_drop, lead(place) OVER per_component AS back_place
+    FROM accused
+    WINDOW per_component AS (PARTITION BY component ORDER BY place)
+),
+measured AS (
+    SELECT DISTINCT drop, node || ':' || interface AS component
+    FROM link_counters
+    WHERE quality = 'ok' AND node || ':' || interface IN (SELECT component FROM accused)
+)
+SELECT
+    g.component, g.drop AS accused_in_drop, g.back_in_drop,
+    count(m.drop) AS clean_drops_between, count(*) - count(m.drop) AS unmeasured_drops_between
+FROM gaps AS g
+JOIN places AS b ON b.place > g.place AND b.place < g.back_place
+LEFT JOIN measured AS m ON m.drop = b.drop AND m.component = g.component
+GROUP BY g.component, g.drop, g.back_in_drop
+HAVING count(m.drop) > 0
+ORDER BY g.component, g.drop

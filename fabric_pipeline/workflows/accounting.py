@@ -1,0 +1,59 @@
+"""Counting that proves completeness: readings in against readings out, publications against the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.duck import scalar
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.drop_stages import drop_tables
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingAccount:
+    """Rows read, accepted and quarantined of one drop."""
+
+    read: int
+    accepted: int
+    quarantined: int
+
+    @property
+    def balances(self) -> bool:
+        """True when nothing is missing and nothing was invented."""
+        return self.read == self.accepted + self.quarantined
+
+
+def reading_account(settings: Settings, drop_id: str) -> ReadingAccount:
+    """Count the three tables independently of how they were made."""
+    names = ["raw_telemetry", "link_counters", "quarantined_telemetry"]
+    with drop_tables(settings, drop_id, names) as connection:
+        read, accepted, quarantined = (
+            int(scalar(connection, f"select count(*) from {name}") or 0) for name in names
+        )
+    return ReadingAccount(read, accepted, quarantined)
+
+
+def publication_problems(settings: Settings, drop_id: str) -> list[str]:
+    """Differences between published_tickets, the ledger and the files in the outbox."""
+    recorded = {
+        (p.ticket_id, p.draft_sha256): p.outbox_file
+        for p in Ledger(settings.ledger).publications(drop=drop_id)
+    }
+    with drop_tables(settings, drop_id, ["published_tickets"]) as connection:
+        rows = connection.execute(
+            "select ticket_id, draft_sha256 from published_tickets"
+        ).fetchall()
+    shown = {(ticket, sha256) for ticket, sha256 in rows}
+    problems = [
+        f"{ticket}: in the ledger but not in the table" for ticket, _ in recorded.keys() - shown
+    ]
+    problems += [
+        f"{ticket}: in the table but not in the ledger" for ticket, _ in shown - recorded.keys()
+    ]
+    problems += [
+        f"{ticket}: {file} is missing from the outbox"
+        for (ticket, _), file in recorded.items()
+        if not (settings.outbox / file).exists()
+    ]
+    return sorted(problems)

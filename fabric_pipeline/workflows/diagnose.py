@@ -1,0 +1,217 @@
+"""The stages from link_counters to incident records over an open connection, one function a table.
+
+Each stage reads relations that the caller has made available by name and leaves its table in the
+connection. `inspect` runs them in memory, the assets over Parquet; the judging is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fabric_pipeline.detect.absence.evaluate import silent_nodes, vanished_series
+from fabric_pipeline.detect.spikes.evaluate import Spike, detect_spikes
+from fabric_pipeline.detect.spikes.rules import RuleHit
+from fabric_pipeline.detect.stragglers.evaluate import Straggler, find_stragglers, waiting_groups
+from fabric_pipeline.detect.stragglers.series import LatencySeries, latency_series
+from fabric_pipeline.diagnose.correlate import INCREMENTS_SQL, STEP_SQL, Correlation, correlate
+from fabric_pipeline.diagnose.diagnose import PORT_LINKS, Evidence
+from fabric_pipeline.model.components import component_id
+from fabric_pipeline.model.counters import COUNTERS, STATE_COUNTERS
+from fabric_pipeline.model.findings import Finding
+from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading
+from fabric_pipeline.model.topology import Topology
+from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.store.columns import insert_columns
+
+_STATES = ", ".join(f"'{name}'" for name in STATE_COUNTERS)
+_PORTS = ", ".join(f"'{name}'" for name in sorted(PORT_LINKS))
+_MEASURED = ", ".join(f"'{s.name}'" for s in COUNTERS.values() if s.role != "traffic")
+
+# State readings where they change, and the first and last of each series.
+_STATE_SQL = f"""
+with states as (
+    select *, lag(value) over w as before, lag(state) over w as state_before, row_number() over (partition by node, interface, lane, counter order by sample desc) as from_end
+    from link_counters where counter in ({_STATES})
+    window w as (partition by node, interface, lane, counter order by sample)
+)
+select line, counter, value, node, interface, link_type, lane, ts, gpu_uuid, socket, state, s.file, quality, scope
+from states s left join drop_files f using (file)
+where before is null or before is distinct from value or state_before is distinct from state or from_end = 1
+order by f.file_no, line
+"""
+_PORT_SNAPSHOT_SQL = f"""
+with untimed as (
+    select *, count(elapsed_s) over (partition by node, interface, lane, counter) as timed from link_counters
+    where link_type in ({_PORTS}) and kind = 'cumulative' and value is not null
+)
+select line, counter, value, node, interface, link_type, lane, ts, gpu_uuid, socket, state, u.file, quality, scope
+from untimed u left join drop_files f using (file) where timed = 0 order by f.file_no, line
+"""
+_SWEEP_SQL = """
+select c.* from collective_timings c left join drop_files f using (file) where c.ts is null order by f.file_no, c.line
+"""
+
+
+def spike_stage(connection: Any, drop_id: str) -> list[Spike]:
+    """link_counters -> spike_detections."""
+    spikes = detect_spikes(connection)
+    _store(connection, "spike_detections", [spike.row(drop_id) for spike in spikes])
+    return spikes
+
+
+def straggler_stage(connection: Any, drop_id: str) -> list[Straggler]:
+    """collective_timings -> stragglers."""
+    stragglers = find_stragglers(latency_series(connection))
+    _store(connection, "stragglers", [straggler.row(drop_id) for straggler in stragglers])
+    return stragglers
+
+
+def correlation_stage(connection: Any, drop_id: str, topology: Topology) -> list[Correlation]:
+    """Spikes, stragglers, counters, timings and topology -> straggler_correlations."""
+    series = latency_series(connection)
+    step_s = connection.execute(STEP_SQL).fetchall()[0][0] or 0.0
+    found = correlate(
+        series,
+        connection.execute(INCREMENTS_SQL).fetchall(),
+        topology,
+        float(step_s),
+        waiting_groups(_stragglers(connection)),
+    )
+    _store(connection, "straggler_correlations", [one.row(drop_id) for one in found])
+    return found
+
+
+def gather_evidence(
+    connection: Any, topology: Topology, expected_nodes: Iterable[str] = ()
+) -> Evidence:
+    """Everything the diagnosis needs, from the stage tables in the connection."""
+    return Evidence(
+        spikes=_spikes(connection),
+        stragglers=_stragglers(connection),
+        correlations=_correlations(connection),
+        events=_events(connection),
+        states=_readings(connection, _STATE_SQL),
+        port_snapshots=_readings(connection, _PORT_SNAPSHOT_SQL),
+        sweeps=_sweeps(connection),
+        absences=_absences(connection, topology, expected_nodes),
+        topology=topology,
+        has_timing=_scalar(
+            connection, "select count(*) from collective_timings where ts is not null"
+        )
+        > 0,
+        has_measurements=_has_measurements(connection),
+    )
+
+
+def run_series(connection: Any) -> list[LatencySeries]:
+    """Latency series of the drop, for pictures."""
+    return latency_series(connection)
+
+
+def _has_measurements(connection: Any) -> bool:
+    measured = f"""
+    select (select count(*) from link_counters where value is not null and counter in ({_MEASURED}))
+         + (select count(*) from collective_timings) + (select count(*) from fabric_events)
+    """
+    return bool(_scalar(connection, measured) > 0)
+
+
+def _absences(connection: Any, topology: Topology, expected_nodes: Iterable[str]) -> list[Finding]:
+    has_counters = (
+        _scalar(connection, "select count(*) from link_counters where ts is not null") > 0
+    )
+    if not has_counters:
+        return []
+    return vanished_series(connection) + silent_nodes(
+        connection, {*topology.nodes, *expected_nodes}
+    )
+
+
+def _store(connection: Any, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    table = TABLES[name]
+    connection.execute(f"create or replace temp table {name} as {table.empty_sql()}")
+    insert_columns(connection, name, [(c.name, c.type) for c in table.columns], rows)
+
+
+def _dicts(connection: Any, sql: str) -> list[dict[str, Any]]:
+    cursor = connection.execute(sql)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _scalar(connection: Any, sql: str) -> int:
+    return int(connection.execute(sql).fetchall()[0][0])
+
+
+def _spikes(connection: Any) -> list[Spike]:
+    rows = _dicts(
+        connection,
+        "select s.*, coalesce(c.scope, 'link') as scope from spike_detections s left join (select distinct node, interface, counter, scope from link_counters "
+        "where scope in ('gpu_sum', 'switch_sum')) c using (node, interface, counter) order by node, interface, lane, counter, spike",
+    )
+    for row in rows:
+        row["hits"] = [RuleHit(**hit) for hit in json.loads(row.pop("rules"))]
+        row["is_lower_bound"] = row["is_lower_bound"] == "yes"
+        for derived in ("drop", "rate_per_hour", "severity"):
+            row.pop(derived)
+    return [Spike(**row) for row in rows]
+
+
+def _stragglers(connection: Any) -> list[Straggler]:
+    found = []
+    for row in _dicts(
+        connection, "select * from stragglers order by run, communicator, op, bytes, interval"
+    ):
+        row["late_ranks"], row["late_places"], row["nodes"] = (
+            json.loads(row.pop(n)) for n in ("late_ranks", "late_nodes", "nodes")
+        )
+        row.pop("drop"), row.pop("deviation_pct")
+        found.append(Straggler(**row))
+    return found
+
+
+def _correlations(connection: Any) -> list[Correlation]:
+    found = []
+    for row in _dicts(
+        connection, "select * from straggler_correlations order by run, candidate_rank"
+    ):
+        row["component"] = component_id(row.pop("node"), row.pop("interface"))
+        row.pop("drop")
+        found.append(Correlation(**row))
+    return found
+
+
+def _events(connection: Any) -> list[FabricEvent]:
+    found = []
+    sql = "select e.* from fabric_events e left join drop_files f using (file) order by f.file_no, e.line"
+    for row in _dicts(connection, sql):
+        row["time"], row["details"] = row.pop("ts"), json.loads(row["details"])
+        row.pop("drop"), row.pop("file_sha256")
+        found.append(FabricEvent(**row))
+    return found
+
+
+def _readings(connection: Any, sql: str) -> list[Reading]:
+    found = []
+    for row in _dicts(connection, sql):
+        row["time"] = row.pop("ts")
+        found.append(
+            Reading(
+                counter_text=row["counter"],
+                value_text="" if row["value"] is None else f"{row['value']:g}",
+                **row,
+            )
+        )
+    return found
+
+
+def _sweeps(connection: Any) -> list[CollectiveTiming]:
+    found = []
+    for row in _dicts(connection, _SWEEP_SQL):
+        row["start"] = row.pop("ts")
+        for unused in ("drop", "file_sha256", "run_nodes"):
+            row.pop(unused)
+        found.append(CollectiveTiming(**row))
+    return found

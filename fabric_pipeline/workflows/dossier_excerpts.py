@@ -1,0 +1,205 @@
+"""Excerpts of the source files: the lines an incident rests on, with their numbers and the file's hash.
+
+A file that is gone or was changed does not stop a dossier: its excerpt says so and shows no lines. A
+line is shown as it stands, except that unprintable characters are spelt out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from fabric_pipeline.incidents.record import Evidence, IncidentRecord
+from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.drop import sha256_of
+from fabric_pipeline.workflows.dossier_bag import shown, text_sha256
+from fabric_pipeline.workflows.dossier_rows import picked
+from fabric_pipeline.workflows.dossier_scope import ranges_of
+
+EXCERPT_FOLDER = "excerpts"
+# Lines of one file beyond the first and last one of each reference, which are always shown.
+MAX_LINES = 2000
+MAX_WIDTH = 4000  # characters of a line that are shown
+CUT = " [line cut here]"
+_PIECE = 1 << 16
+_POINTING_TABLES = ("raw_telemetry", "collective_timings", "fabric_events")
+
+State = Literal["unchanged", "no_hash", "changed", "gone", "outside", "binary"]
+SAYS: Mapping[State, str] = {
+    "unchanged": "the file has the hash that the incident states",
+    "no_hash": "the incident states no hash for this file",
+    "changed": "CHANGED since it was read: the lines are no evidence any more and are not shown",
+    "gone": "GONE: the file is not where the drop was read from, no line can be shown",
+    "outside": "REFUSED: the name leads out of the drop, the file was not opened",
+    "binary": "the file is binary: numbers count its rows, which stand in rows/raw_telemetry.csv",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One source file of an incident and what became of it."""
+
+    file: str
+    state: State
+    recorded_sha256: str
+    sha256_now: str
+
+    @property
+    def note(self) -> str:
+        """One line for `bag-info.txt`."""
+        return f"{shown(self.file)}: {SAYS[self.state]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """An excerpt read back: its state, the hash of the whole file, and text by line number."""
+
+    state: str
+    sha256: str
+    lines: Mapping[int, str]
+
+
+def excerpt_name(file: str) -> str:
+    """A safe, unique file name for the excerpt of a source file."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", file)[-80:].lstrip(".-_") or "file"
+    return f"{plain}.{text_sha256(file)[:8]}.txt"
+
+
+def write_excerpts(
+    connection: Any, record: IncidentRecord, drop: Path | None, folder: Path
+) -> list[Source]:
+    """Write one excerpt per source file of the evidence; needs the picked rows in the connection.
+
+    `drop` is the folder or file that was read, None when the ledger does not know it.
+    """
+    folder.mkdir()
+    sources = []
+    for file in sorted({ref.file for ref in record.evidence}):
+        refs = [ref for ref in record.evidence if ref.file == file]
+        source, path = _source(drop, file, next((r.sha256 for r in refs if r.sha256), ""))
+        wanted = _wanted(connection, file, refs)
+        lines: list[tuple[int, str]] = []
+        if path is not None and source.state in ("unchanged", "no_hash"):
+            lines = [(n, text) for n, text in _numbered(path) if n in wanted]
+        text = _header(source, refs, lines, wanted)
+        text += "".join(f"{number}\t{line}\n" for number, line in lines)
+        (folder / excerpt_name(file)).write_text(text, encoding="utf-8", newline="\n")
+        sources.append(source)
+    return sources
+
+
+def read_excerpt(path: Path) -> Excerpt:
+    """Read an excerpt back; a line that is none of ours is left out."""
+    head: dict[str, str] = {}
+    lines: dict[int, str] = {}
+    for text in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        if text.startswith("# "):
+            label, _, value = text[2:].partition(": ")
+            head.setdefault(label, value)
+        else:
+            number, tab, line = text.partition("\t")
+            if tab and number.isdecimal():
+                lines[int(number)] = line
+    return Excerpt(head.get("state", ""), head.get("sha256 of the whole file", ""), lines)
+
+
+def source_path(drop: Path, file: str) -> Path | None:
+    """Where a source file lies, None when its name leads out of the drop."""
+    parts = PurePosixPath(file).parts
+    if not parts or ".." in parts or file.startswith("/") or "\0" in file:
+        return None
+    path = drop if drop.is_file() and file == drop.name else drop / file
+    # The drop itself may hold links to files beside it, never further away (as when it was listed).
+    return path if path.resolve().is_relative_to(drop.parent.resolve()) else None
+
+
+def _source(drop: Path | None, file: str, recorded: str) -> tuple[Source, Path | None]:
+    if drop is None:
+        return Source(file, "gone", recorded, ""), None
+    path = source_path(drop, file)
+    if path is None:
+        return Source(file, "outside", recorded, ""), None
+    try:
+        now = sha256_of(path)
+        is_binary = SourceFile(path, file).is_binary
+    except OSError:
+        return Source(file, "gone", recorded, ""), None
+    state: State = "unchanged" if now == recorded else "changed" if recorded else "no_hash"
+    if is_binary and state != "changed":
+        state = "binary"
+    return Source(file, state, recorded, now), path
+
+
+def _wanted(connection: Any, file: str, refs: Sequence[Evidence]) -> set[int]:
+    """Line numbers to show: line 1 (column names), the references, and picked rows inside them."""
+    ends = {n for ref in refs if ref.line for n in (ref.line, ref.last_line or ref.line)}
+    more: set[int] = set()
+    for ref in refs:
+        for part in ranges_of(ref):
+            more |= set(range(part.first, part.last + 1))
+        if ref.line is not None:
+            more |= _picked_lines(connection, file, ref.line, ref.last_line or ref.line)
+    return {1} | ends | set(sorted(more - ends)[:MAX_LINES])
+
+
+def _picked_lines(connection: Any, file: str, first: int, last: int) -> set[int]:
+    lines: set[int] = set()
+    for table in _POINTING_TABLES:
+        sql = f"select distinct line from {picked(table)} where file = ? and line between ? and ?"
+        rows = connection.execute(sql, [file, first, last]).fetchall()
+        lines |= {int(row[0]) for row in rows}
+    return lines
+
+
+def _header(
+    source: Source, refs: Sequence[Evidence], lines: Sequence[Any], wanted: set[int]
+) -> str:
+    about = "; ".join(f"{shown(r.evidence_id)} {_lines_said(r)}" for r in refs)
+    bound = f"; at most {MAX_LINES} beside first and last lines" if len(wanted) > MAX_LINES else ""
+    return "".join(
+        f"# {label}: {value}\n"
+        for label, value in (
+            ("excerpt of", shown(source.file)),
+            ("state", source.state),
+            ("which means", SAYS[source.state]),
+            ("sha256 of the whole file", source.sha256_now or "not known"),
+            ("sha256 in the incident", source.recorded_sha256 or "not stated"),
+            ("cited by", about),
+            ("shown", f"{len(lines)} lines: line 1 and lines that the incident rests on{bound}"),
+            ("form", "line number, tab, line as it stands; unprintable characters as \\uXXXX"),
+        )
+    )
+
+
+def _lines_said(ref: Evidence) -> str:
+    if ref.line is None:
+        return "the whole file"
+    return f"lines {ref.line} to {ref.last_line}" if ref.last_line else f"line {ref.line}"
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, counted as the readers count: only a line feed ends a line."""
+    with path.open("rb") as handle:
+        is_utf16 = handle.read(2) in (b"\xff\xfe", b"\xfe\xff")
+    if is_utf16:
+        for number, text in enumerate(SourceFile(path, path.name).lines, 1):
+            yield number, _line(text)
+        return
+    with path.open("rb") as handle:
+        number = 0
+        while piece := handle.readline(_PIECE):
+            number += 1
+            head = piece
+            while piece and not piece.endswith(b"\n"):
+                piece = handle.readline(_PIECE)  # the rest of an overlong line is passed over
+            if number == 1:
+                head = head.removeprefix(b"\xef\xbb\xbf")
+            yield number, _line(head.rstrip(b"\n").decode("utf-8", "replace").removesuffix("\r"))
+
+
+def _line(text: str) -> str:
+    tabs_kept = "\t".join(shown(part) for part in text[:MAX_WIDTH].split("\t"))
+    return tabs_kept + (CUT if len(text) > MAX_WIDTH else "")

@@ -1,0 +1,293 @@
+"""The stages of one drop over the lake: each reads its upstream tables, writes its own, validates it.
+
+These are what the assets call; running them in order without Dagster gives the same tables. A table
+that breaks its schema is reported with the rule and is not handed on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fabric_pipeline.diagnose.diagnose import diagnose
+from fabric_pipeline.errors import NotFoundError
+from fabric_pipeline.incidents.build import Context, build_incidents
+from fabric_pipeline.incidents.record import IncidentRecord
+from fabric_pipeline.model.records import UnknownFact
+from fabric_pipeline.model.topology import Topology
+from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.schemas.validation import Violation, validate
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.sources.drop import list_drop
+from fabric_pipeline.store import lake
+from fabric_pipeline.store.columns import insert_columns
+from fabric_pipeline.store.duck import connect, scalar
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows import diagnose as stages
+from fabric_pipeline.workflows.ingest import FileReport, count_links, ingest
+from fabric_pipeline.workflows.topology_rows import topology_from_rows
+
+INGEST_TABLES = (
+    "raw_telemetry",
+    "quarantined_telemetry",
+    "collective_timings",
+    "fabric_events",
+    "fabric_topology",
+)
+_REPORTS_FILE = "ingest_report.json"
+
+
+@dataclass(slots=True)
+class StageResult:
+    """One written table: rows, hash of the file, broken rules, and figures worth showing."""
+
+    table: str
+    rows: int
+    sha256: str
+    violations: list[Violation] = field(default_factory=list)
+    figures: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What reading the drop said of its files, kept beside the tables for summaries."""
+
+    files: list[FileReport]
+    problems: list[str]
+    unknown: list[UnknownFact]
+    content_sha256: str
+    cluster: str
+    expected_nodes: list[str]
+    conflicts: list[str]
+
+
+def ingest_stage(
+    settings: Settings,
+    drop_id: str,
+    path: Path,
+    read_at: datetime,
+    progress: Callable[[str], None] = lambda _: None,
+) -> tuple[list[StageResult], IngestReport]:
+    """Drop folder -> the five ingest tables."""
+    if not path.exists():
+        raise NotFoundError(f"{path}: the drop is no longer there", "put it back or drop it again")
+    drop = list_drop(path)
+    connection = connect()
+    try:
+        read = ingest(connection, drop, drop_id, read_at, progress)
+        results = [write_checked(connection, settings, name, drop_id) for name in INGEST_TABLES]
+    finally:
+        connection.close()
+    report = IngestReport(
+        files=read.files,
+        problems=read.problems,
+        unknown=read.unknown,
+        content_sha256=drop.content_sha256,
+        cluster=drop.meta.cluster or drop.meta.site,
+        expected_nodes=sorted({node for run in read.runs.values() for node in run.nodes}),
+        conflicts=read.topology.conflicts,
+    )
+    _save_report(settings, drop_id, report)
+    return results, report
+
+
+def link_counters_stage(settings: Settings, drop_id: str) -> StageResult:
+    """raw_telemetry -> link_counters."""
+    with drop_tables(settings, drop_id, ["raw_telemetry"]) as connection:
+        count_links(connection)
+        result = write_checked(connection, settings, "link_counters", drop_id)
+        read, refused = (
+            int(
+                scalar(
+                    connection,
+                    f"select count(*) from raw_telemetry where refused_by is {word} null",
+                )
+                or 0
+            )
+            for word in ("", "not")
+        )
+        result.figures = {
+            "read": read + refused,
+            "accepted": result.rows,
+            "quarantined": refused,
+            "resets": scalar(
+                connection, "select count(*) from link_counters where quality = 'reset'"
+            ),
+        }
+        return result
+
+
+def spike_stage(settings: Settings, drop_id: str) -> StageResult:
+    """link_counters -> spike_detections."""
+    with drop_tables(settings, drop_id, ["link_counters"]) as connection:
+        spikes = stages.spike_stage(connection, drop_id)
+        result = write_checked(connection, settings, "spike_detections", drop_id)
+        result.figures = {
+            "flagged": sum(spike.severity != "info" for spike in spikes),
+            "link_ends": len({(spike.node, spike.interface) for spike in spikes}),
+        }
+        return result
+
+
+def straggler_stage(settings: Settings, drop_id: str) -> StageResult:
+    """collective_timings -> stragglers."""
+    with drop_tables(settings, drop_id, ["collective_timings"]) as connection:
+        found = stages.straggler_stage(connection, drop_id)
+        result = write_checked(connection, settings, "stragglers", drop_id)
+        result.figures = {
+            "runs": sorted({one.run for one in found}),
+            "worst_deviation_pct": max((one.deviation_pct for one in found), default=0.0),
+        }
+        return result
+
+
+def correlation_stage(settings: Settings, drop_id: str) -> StageResult:
+    """Spikes and stragglers -> straggler_correlations."""
+    needed = ["link_counters", "collective_timings", "fabric_topology", "stragglers"]
+    with drop_tables(settings, drop_id, needed) as connection:
+        stages.correlation_stage(connection, drop_id, topology_of(connection))
+        return write_checked(connection, settings, "straggler_correlations", drop_id)
+
+
+def incident_stage(
+    settings: Settings, drop_id: str, at: datetime
+) -> tuple[StageResult, list[IncidentRecord]]:
+    """All evidence of a drop -> incident_records, in the lake and in the ledger's history."""
+    needed = [
+        "link_counters", "collective_timings", "fabric_events", "fabric_topology", "spike_detections", "stragglers", "straggler_correlations",
+    ]  # fmt: skip
+    report = load_report(settings, drop_id)
+    ledger = Ledger(settings.ledger)
+    with drop_tables(settings, drop_id, needed) as connection:
+        topology = topology_of(connection)
+        answer = diagnose(stages.gather_evidence(connection, topology, report.expected_nodes))
+        context = Context(
+            drop=drop_id,
+            cluster=report.cluster,
+            topology=topology,
+            file_sha256={one.name: one.sha256 for one in report.files},
+        )
+        records = build_incidents(answer.findings, context)
+        _store_incidents(connection, records)
+        result = write_checked(connection, settings, "incident_records", drop_id)
+    ledger.record_incidents(drop_id, records, at)
+    result.figures = {
+        "verdict": answer.verdict,
+        "accusing": sum(record.needs_ticket for record in records),
+    }
+    return result, records
+
+
+def load_incidents(settings: Settings, drop_id: str) -> list[IncidentRecord]:
+    """The records of a drop as validated models, heaviest first."""
+    connection = connect()
+    try:
+        if not lake.attach(connection, settings.lake, "incident_records", drop_id):
+            raise NotFoundError(
+                f"drop {drop_id} has no incident records", "run it first: fabric-pipeline run"
+            )
+        rows = connection.execute("select record from incident_records").fetchall()
+    finally:
+        connection.close()
+    return [IncidentRecord.model_validate_json(row[0]) for row in rows]
+
+
+def load_report(settings: Settings, drop_id: str) -> IngestReport:
+    """What reading the drop said, as `ingest_stage` kept it."""
+    path = _report_path(settings, drop_id)
+    if not path.is_file():
+        raise NotFoundError(f"drop {drop_id} was never read", "run it first: fabric-pipeline run")
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    raw["files"] = [FileReport(**one) for one in raw["files"]]
+    raw["unknown"] = [UnknownFact(**one) for one in raw["unknown"]]
+    return IngestReport(**raw)
+
+
+@contextmanager
+def drop_tables(settings: Settings, drop_id: str, names: Sequence[str]) -> Iterator[Any]:
+    """A connection with these tables of one drop as views, and `drop_files` in the drop's order.
+
+    Raises NotFoundError naming the table that has to be made first.
+    """
+    connection = connect()
+    try:
+        for name in names:
+            if not lake.attach(connection, settings.lake, name, drop_id):
+                raise NotFoundError(
+                    f"drop {drop_id} has no table {name}", f"materialise {name} first"
+                )
+        report = load_report(settings, drop_id)
+        connection.execute(
+            "create temp table drop_files (file varchar, file_no integer, file_sha256 varchar)"
+        )
+        columns = (("file", "VARCHAR"), ("file_no", "INTEGER"), ("file_sha256", "VARCHAR"))
+        files = [(one.name, number, one.sha256) for number, one in enumerate(report.files)]
+        insert_columns(connection, "drop_files", columns, files)
+        yield connection
+    finally:
+        connection.close()
+
+
+def topology_of(connection: Any) -> Topology:
+    """The graph of the drop from its table."""
+    rows = connection.execute(
+        "select kind, attributes from fabric_topology where kind in ('site', 'node', 'switch', 'link') order by all"
+    ).fetchall()
+    return topology_from_rows(rows)
+
+
+def write_checked(connection: Any, settings: Settings, name: str, drop_id: str) -> StageResult:
+    """Validate a table of the connection and write it to the lake.
+
+    A table that breaks its schema is not written (an earlier one of the drop is removed, so that
+    nothing stale is read) and comes back with its violations.
+    """
+    violations = validate(connection, TABLES[name], name)
+    if violations:
+        lake.remove(settings.lake, name, drop_id)
+        return StageResult(name, 0, "", violations)
+    written = lake.write_table(connection, name, settings.lake, name, drop_id)
+    return StageResult(name, written.rows, written.sha256)
+
+
+def _store_incidents(connection: Any, records: Sequence[IncidentRecord]) -> None:
+    table = TABLES["incident_records"]
+    connection.execute(f"create or replace temp table {table.name} as {table.empty_sql()}")
+    rows = [
+        (
+            r.drop, r.incident_id, r.isolated_component, r.far_end, r.link_type, r.fault_type, r.error_class, r.class_basis, r.severity,
+            r.ticket_priority, r.role, r.status, r.action_code, r.summary, r.first_seen, r.last_seen, r.degradation_pct, r.confidence,
+            r.gpu_hours_lost, r.evidence_sha256, r.model_dump_json(),
+        )
+        for r in records
+    ]  # fmt: skip
+    insert_columns(connection, table.name, [(c.name, c.type) for c in table.columns], rows)
+
+
+def _report_path(settings: Settings, drop_id: str) -> Path:
+    return lake.part_path(settings.lake, "raw_telemetry", drop_id).with_name(_REPORTS_FILE)
+
+
+def _save_report(settings: Settings, drop_id: str, report: IngestReport) -> None:
+    path = _report_path(settings, drop_id)
+    body = {
+        "files": [_fields(one) for one in report.files],
+        "problems": report.problems,
+        "unknown": [_fields(one) for one in report.unknown],
+        "content_sha256": report.content_sha256,
+        "cluster": report.cluster,
+        "expected_nodes": report.expected_nodes,
+        "conflicts": report.conflicts,
+    }
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(body, indent=1, ensure_ascii=False), encoding="utf-8")
+    temporary.replace(path)
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}

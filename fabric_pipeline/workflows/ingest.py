@@ -1,0 +1,169 @@
+"""Reading a drop once: every file by its reader into the five ingest tables of an open connection.
+
+Readings that cannot be accepted stay in raw_telemetry with the rule that refused them and are copied
+to quarantined_telemetry. A bad file never stops the others. Judging starts in `workflows.diagnose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from fabric_pipeline.detect.counting.counters_sql import catalogue_sql, link_counters_sql
+from fabric_pipeline.model.records import ReadResult, Run, TopologyPart, UnknownFact
+from fabric_pipeline.model.topology import Topology
+from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.drop import Drop, FileStamp
+from fabric_pipeline.sources.registry import Match, recognise
+from fabric_pipeline.workflows import staging
+from fabric_pipeline.workflows.topology_rows import topology_rows
+
+# A reading this far ahead of the moment of reading comes from a clock that runs ahead.
+CLOCK_TOLERANCE = timedelta(minutes=10)
+Progress = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What became of one file: counts, and in words what a person has to know or do."""
+
+    name: str
+    sha256: str
+    size: int
+    format: str = "unknown"
+    readings: int = 0
+    rejected: int = 0
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Ingested:
+    """Result of reading one drop; the tables themselves are in the connection."""
+
+    files: list[FileReport] = field(default_factory=list)
+    unknown: list[UnknownFact] = field(default_factory=list)
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    topology: Topology = field(default_factory=Topology)
+    problems: list[str] = field(default_factory=list)
+
+
+def ingest(
+    connection: Any,
+    drop: Drop,
+    drop_id: str,
+    read_at: datetime,
+    progress: Progress = lambda _: None,
+) -> Ingested:
+    """Read all files of a drop into the ingest tables of `connection`.
+
+    Creates raw_telemetry, quarantined_telemetry, collective_timings, fabric_events and
+    fabric_topology as temporary tables, and drop_files with the order of the files.
+    """
+    done = Ingested(problems=list(drop.problems))
+    staging.prepare(connection, drop.data_files(), drop.meta.timezone_name)
+    parts: list[tuple[FileStamp, TopologyPart]] = []
+    pending = [(stamp, _recognised(drop, stamp)) for stamp in drop.data_files()]
+    pending.sort(key=lambda item: "topology" not in _yields(item[1]))  # node names first
+    known_nodes: frozenset[str] = frozenset()
+    for stamp, match in pending:
+        progress(stamp.name)
+        file = drop.source(stamp, known_nodes)
+        report = _read_file(connection, file, stamp, match, read_at, done, parts)
+        done.files.append(report)
+        known_nodes |= {str(n["node"]) for _, part in parts for n in part.nodes}
+    order = {stamp.name: n for n, stamp in enumerate(drop.data_files())}
+    done.files.sort(key=lambda report: order[report.name])
+    done.topology = Topology(part for _, part in parts)
+    rows = [row for stamp, part in parts for row in topology_rows(stamp.name, part)]
+    staging.finish(connection, drop_id, done.runs, rows)
+    _count(connection, done)
+    return done
+
+
+def count_links(connection: Any) -> None:
+    """Make link_counters from raw_telemetry in the connection."""
+    connection.execute("create or replace temp table counter_catalogue as " + catalogue_sql())
+    table = TABLES["link_counters"]
+    ordered = f"({table.cast_sql(f'({link_counters_sql()})')}) order by node, interface, lane, counter, gpu_uuid, scope, sample"
+    connection.execute(f"create or replace temp table link_counters as select * from {ordered}")
+
+
+def _recognised(drop: Drop, stamp: FileStamp) -> Match:
+    try:
+        return Match(None, 0) if stamp.size == 0 else recognise(drop.source(stamp))
+    except OSError:  # it vanished after the listing; reading it will say so
+        return Match(None, 0)
+
+
+def _yields(match: Match) -> frozenset[str]:
+    return match.reader.yields if match.reader else frozenset()
+
+
+def _read_file(
+    connection: Any,
+    file: SourceFile,
+    stamp: FileStamp,
+    match: Match,
+    read_at: datetime,
+    done: Ingested,
+    parts: list[tuple[FileStamp, TopologyPart]],
+) -> FileReport:
+    report = FileReport(stamp.name, stamp.sha256, stamp.size, match.format_id)
+    if match.reader is None:
+        report.problem = _why_unknown(file, stamp)
+        staging.add_refused_file(connection, file, report.problem)
+        return report
+    try:
+        if "bulk" in match.reader.yields:
+            staging.add_bulk(connection, file, match.reader, read_at + CLOCK_TOLERANCE)
+        else:
+            _take(connection, file, match, read_at, done, parts, stamp)
+    except OSError as problem:
+        report.problem = f"cannot be read ({problem.strerror}); check the file and drop it again"
+    except staging.UnreadableFileError as problem:
+        report.problem = str(problem)
+    if not report.problem and not stamp.is_unchanged():
+        report.problem = "changed while it was read; what was read of it is set aside, drop it again when it is complete"
+    if report.problem:
+        staging.forget(connection, file.name)
+        parts[:] = [(s, p) for s, p in parts if s.name != stamp.name]
+        staging.add_refused_file(connection, file, report.problem)
+    return report
+
+
+def _take(
+    connection: Any,
+    file: SourceFile,
+    match: Match,
+    read_at: datetime,
+    done: Ingested,
+    parts: list[tuple[FileStamp, TopologyPart]],
+    stamp: FileStamp,
+) -> None:
+    assert match.reader is not None  # noqa: S101 - the caller has checked it; for the type checker
+    result: ReadResult = match.reader.read(file)
+    staging.add_result(connection, file, match.reader, result, read_at + CLOCK_TOLERANCE)
+    done.unknown += result.unknown
+    if result.facts:
+        done.facts[file.name] = result.facts
+    done.runs.update({run.run: run for run in result.runs})
+    if result.topology is not None:
+        parts.append((stamp, result.topology))
+
+
+def _why_unknown(file: SourceFile, stamp: FileStamp) -> str:
+    if stamp.size == 0:
+        return "file is empty; nothing was measured in it"
+    if file.is_binary:
+        return "binary content that no reader knows; if it is an archive, unpack it and drop the folder"
+    return "no reader knows this format; `fabric-pipeline doctor --formats` lists what can be read"
+
+
+def _count(connection: Any, done: Ingested) -> None:
+    counts = {row[0]: row[1:] for row in connection.execute(staging.COUNTS_SQL).fetchall()}
+    for report in done.files:
+        report.readings, report.rejected = counts.get(report.name, (0, 0))

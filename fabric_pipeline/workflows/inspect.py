@@ -1,0 +1,114 @@
+"""One verdict for any files or folders, without state: the same stages as a drop, in memory.
+
+The output follows the inspect contract: inputs, verdict, findings, unknown, facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fabric_pipeline.diagnose.diagnose import Diagnosis, diagnose
+from fabric_pipeline.model.components import component_id
+from fabric_pipeline.model.findings import Finding
+from fabric_pipeline.sources.drop import Drop, list_drop, loose_files
+from fabric_pipeline.store.duck import connect
+from fabric_pipeline.workflows.diagnose import (
+    correlation_stage,
+    gather_evidence,
+    spike_stage,
+    straggler_stage,
+)
+from fabric_pipeline.workflows.ingest import Ingested, count_links, ingest
+
+_DROP_ID = "inspect"
+
+
+def inspect(
+    paths: list[Path], read_at: datetime, progress: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
+    """Read and judge; returns the JSON object of the inspect contract.
+
+    Raises BadInputError for a path that does not exist.
+    """
+    drop = _as_drop(paths)
+    connection = connect()
+    try:
+        read = ingest(connection, drop, _DROP_ID, read_at, progress)
+        count_links(connection)
+        spike_stage(connection, _DROP_ID)
+        straggler_stage(connection, _DROP_ID)
+        correlation_stage(connection, _DROP_ID, read.topology)
+        nodes = {node for run in read.runs.values() for node in run.nodes}
+        answer = diagnose(gather_evidence(connection, read.topology, nodes))
+        return _as_contract(read, answer, _quarantine_facts(connection))
+    finally:
+        connection.close()
+
+
+def _as_drop(paths: list[Path]) -> Drop:
+    """One folder is a drop with its drop.yaml; anything else is a list of loose captures."""
+    if len(paths) == 1 and paths[0].is_dir():
+        return list_drop(paths[0])
+    return loose_files(paths)
+
+
+def _as_contract(
+    read: Ingested, answer: Diagnosis, refused: dict[str, list[str]]
+) -> dict[str, Any]:
+    facts: dict[str, Any] = {"files": read.facts} if read.facts else {}
+    problems = [f"{report.name}: {report.problem}" for report in read.files if report.problem]
+    if problems or read.problems:
+        facts["problems"] = read.problems + problems
+    if refused:
+        facts["refused_lines"] = refused
+    if read.topology.conflicts:
+        facts["topology_conflicts"] = read.topology.conflicts
+    unknown = [
+        {"component": component_id(u.node, u.interface), "what": u.what, "reason": u.reason}
+        for u in [*read.unknown, *answer.unknown]
+    ]
+    return {
+        "inputs": [
+            {"path": r.name, "format": r.format, "readings": r.readings, "rejected_lines": r.rejected if r.format != "unknown" else 0}
+            for r in read.files
+        ],
+        "verdict": answer.verdict,
+        "findings": [_finding(finding) for finding in answer.findings],
+        "unknown": unknown,
+        "facts": facts,
+    }  # fmt: skip
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    shown = {
+        "component": finding.component,
+        "kind": finding.kind,
+        "severity": finding.severity,
+        "role": finding.role,
+        "reason": finding.reason,
+        "evidence": [{"path": ref.file, "line": ref.line} for ref in finding.evidence],
+        "far_end": finding.far_end,
+        "cause": finding.cause,
+        "error_class": finding.error_class,
+        "class_basis": finding.class_basis,
+        "rules": finding.rules,
+    }
+    return {key: value for key, value in shown.items() if value not in ("", [])} | {
+        "evidence": shown["evidence"]
+    }
+
+
+def _quarantine_facts(connection: Any) -> dict[str, list[str]]:
+    """A few refused lines per file with their rules, so that nothing is lost silently."""
+    rows = connection.execute(
+        "select file, line, rule, entity_text from quarantined_telemetry order by file, line"
+    ).fetchall()
+    shown: dict[str, list[str]] = {}
+    for file, line, rule, text in rows:
+        entries = shown.setdefault(file, [])
+        if len(entries) < 20:
+            entries.append(f"line {line}: {rule}" + (f" [{text[:120]}]" if text else ""))
+    return shown

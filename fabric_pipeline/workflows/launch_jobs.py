@@ -1,0 +1,97 @@
+"""Starting Dagster jobs from a process that does not import Dagster: a child process, JSON lines back.
+
+The child stores the run in the instance, so it shows in the Dagster UI with its lineage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fabric_pipeline.errors import PipelineError
+from fabric_pipeline.settings import Settings
+
+_MODULE = "fabric_pipeline.orchestration.launch"
+_KEPT_ERROR_LINES = 6
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """How the run of one drop ended; `error` names the step and why."""
+
+    drop: str
+    run_id: str
+    success: bool
+    seconds: float
+    error: str = ""
+
+
+def launch(
+    settings: Settings,
+    job: str,
+    drop_ids: Sequence[str],
+    on_event: Callable[[Event], None] = lambda _: None,
+) -> list[JobOutcome]:
+    """Run `diagnose` or `publish` for each drop; one outcome each.
+
+    Raises PipelineError when the child ends without reporting on every drop.
+    """
+    if not drop_ids:
+        return []
+    outcomes = []
+    for event in _events(settings, job, drop_ids):
+        on_event(event)
+        if event["event"] == "finished":
+            outcomes.append(
+                JobOutcome(
+                    event["drop"],
+                    event["run_id"],
+                    event["success"],
+                    event["seconds"],
+                    event["error"],
+                )
+            )
+    return outcomes
+
+
+def _events(settings: Settings, job: str, drop_ids: Sequence[str]) -> Iterator[Event]:
+    command = [sys.executable, "-m", _MODULE, job, *drop_ids]
+    env = (
+        {**os.environ, "FABRIC_HOME": str(settings.home)}
+        if not settings.is_default_home
+        else dict(os.environ)
+    )
+    # Warnings of Dagster about previews and its own command line are not the user's business.
+    env.setdefault("PYTHONWARNINGS", "ignore")
+    done = 0
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and module, ids checked by the ledger
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        cwd=settings.root,
+    ) as child:
+        assert child.stdout is not None and child.stderr is not None  # noqa: S101 - PIPE was asked for
+        try:
+            for line in child.stdout:
+                if line.startswith("{"):
+                    event = json.loads(line)
+                    done += event["event"] == "finished"
+                    yield event
+            errors = child.stderr.read()
+        except BaseException:
+            child.terminate()
+            raise
+    if done < len(drop_ids):
+        tail = "\n".join(errors.strip().splitlines()[-_KEPT_ERROR_LINES:])
+        raise PipelineError(
+            f"the {job} run ended before it reported on every drop:\n{tail}",
+            "see the run in the Dagster UI: fabric-pipeline dev",
+        )

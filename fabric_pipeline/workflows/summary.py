@@ -1,0 +1,114 @@
+"""What a run came to, in figures a person can act on: drops, readings, incidents, tickets, files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from fabric_pipeline.errors import NotFoundError
+from fabric_pipeline.incidents.record import IncidentRecord
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.ledger import Ledger, TicketRow
+from fabric_pipeline.workflows.accounting import ReadingAccount, reading_account
+from fabric_pipeline.workflows.drop_stages import load_incidents, load_report
+
+
+@dataclass(slots=True)
+class DropSummary:
+    """One drop: its readings, its file problems, its records."""
+
+    drop: str
+    account: ReadingAccount
+    files: int
+    problems: list[str]
+    records: list[IncidentRecord] = field(default_factory=list)
+
+    @property
+    def accusing(self) -> list[IncidentRecord]:
+        """Records that open a ticket."""
+        return [record for record in self.records if record.needs_ticket]
+
+    @property
+    def other_causes(self) -> list[IncidentRecord]:
+        """Real trouble that is no link's."""
+        return [
+            r
+            for r in self.records
+            if r.role == "cause" and not r.needs_ticket and r.severity in ("WARNING", "CRITICAL")
+        ]
+
+
+@dataclass(slots=True)
+class Summary:
+    """All of it, for the terminal and as JSON."""
+
+    drops: list[DropSummary]
+    waiting: list[TicketRow]
+    audit: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values only."""
+        return {
+            "drops": [
+                {
+                    "drop": one.drop,
+                    "read": one.account.read,
+                    "accepted": one.account.accepted,
+                    "quarantined": one.account.quarantined,
+                    "files": one.files,
+                    "problems": one.problems,
+                    "incidents": [_short(record) for record in one.records],
+                }
+                for one in self.drops
+            ],
+            "tickets_waiting": [
+                asdict(row) | {"drafted_at": str(row.drafted_at)} for row in self.waiting
+            ],
+            "audit_database": self.audit,
+        }
+
+
+def summarise(settings: Settings, drop_ids: Sequence[str]) -> Summary:
+    """Gather the figures of these drops; a drop without tables is left out."""
+    found = []
+    for drop_id in dict.fromkeys(drop_ids):
+        try:
+            found.append(_drop(settings, drop_id))
+        except NotFoundError:
+            continue  # its run failed before the tables were there; the run said why
+    waiting = [row for row in Ledger(settings.ledger).tickets() if row.state == "awaiting"]
+    return Summary(found, waiting, str(settings.audit))
+
+
+def _drop(settings: Settings, drop_id: str) -> DropSummary:
+    report = load_report(settings, drop_id)
+    problems = report.problems + [
+        f"{file.name}: {file.problem}" for file in report.files if file.problem
+    ]
+    refused = [
+        f"{file.name}: {file.rejected} lines refused"
+        for file in report.files
+        if file.rejected and not file.problem
+    ]
+    return DropSummary(
+        drop_id,
+        reading_account(settings, drop_id),
+        len(report.files),
+        problems + refused + report.conflicts,
+        load_incidents(settings, drop_id),
+    )
+
+
+def _short(record: IncidentRecord) -> dict[str, Any]:
+    keys = {
+        "incident_id",
+        "isolated_component",
+        "far_end",
+        "fault_type",
+        "severity",
+        "degradation_pct",
+        "confidence",
+        "summary",
+    }
+    return record.model_dump(mode="json", include=keys)

@@ -1,0 +1,115 @@
+"""Rows of the table fabric_topology from the parts that readers make, and the way back.
+
+The table holds each entity as its source states it in `attributes`, so that the graph can be rebuilt
+from the table alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fabric_pipeline.model.components import component_id, normalise_pci, parse_component
+from fabric_pipeline.model.records import TopologyPart
+from fabric_pipeline.model.topology import Topology, end_component
+
+_TYPES = {"nvlink", "pcie", "infiniband", "roce", "ethernet"}
+
+
+def topology_rows(file: str, part: TopologyPart) -> Iterator[tuple[Any, ...]]:
+    """One row per entity in the column order of fabric_topology without drop and hash."""
+    if part.site:
+        yield _row(file, "site", part.site, {"site": part.site})
+    for node in part.nodes:
+        yield from _node_rows(file, node)
+    for switch in part.switches:
+        yield _row(file, "switch", f"unknown:{switch['name']}", switch, node=str(switch["name"]))
+    for link in part.links:
+        if isinstance(link.get("a"), dict) and isinstance(link.get("b"), dict):
+            yield _link_row(file, link)
+
+
+def topology_from_rows(rows: Iterable[tuple[str, str]]) -> Topology:
+    """The graph from (kind, attributes) of the table."""
+    part = TopologyPart()
+    for kind, attributes in rows:
+        value = json.loads(attributes)
+        if kind == "site":
+            part.site = part.site or str(value["site"])
+        elif kind == "node":
+            part.nodes.append(value)
+        elif kind == "switch":
+            part.switches.append(value)
+        elif kind == "link":
+            part.links.append(value)
+    return Topology([part])
+
+
+def _node_rows(file: str, node: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+    name = str(node["node"])
+    yield _row(file, "node", component_id(name, ""), node, node=name)
+    for kind, key, device in (
+        ("gpu", "gpus", lambda d: f"gpu{d.get('gpu')}"),
+        ("nic", "nics", lambda d: str(d.get("hca") or "nic")),
+        ("nvswitch", "nvswitches", lambda d: str(d.get("name") or d.get("nvswitch") or "nvswitch")),
+        (
+            "pcie_switch",
+            "pcie_switches",
+            lambda d: str(d.get("name") or d.get("pcie_switch") or "pcie-switch"),
+        ),
+    ):
+        for item in node.get(key) or []:
+            entity = item if isinstance(item, dict) else {"name": str(item)}
+            interface = device(entity)
+            if kind == "gpu" and entity.get("gpu") is None and entity.get("pci"):
+                interface = f"pci-{normalise_pci(str(entity['pci']))}"
+            yield _row(
+                file, kind, component_id(name, interface), entity, node=name, interface=interface
+            )
+
+
+def _link_row(file: str, link: dict[str, Any]) -> tuple[Any, ...]:
+    near, far = end_component(link["a"]), end_component(link["b"])
+    a, b = parse_component(near), parse_component(far)
+    link_id = str(link.get("id") or f"{near}<->{far}")
+    return _row(
+        file, "link", link_id, link, node=a.node, interface=a.interface, far=(b.node, b.interface)
+    )
+
+
+def _row(
+    file: str,
+    kind: str,
+    entity_id: str,
+    value: dict[str, Any],
+    *,
+    node: str = "",
+    interface: str = "",
+    far: tuple[str, str] = ("", ""),
+) -> tuple[Any, ...]:
+    link_type = str(value.get("type") or "")
+    return (
+        file,
+        kind,
+        entity_id or "unknown",
+        node,
+        interface,
+        *far,
+        str(value.get("row") or ""),
+        str(value.get("rack") or ""),
+        str(value.get("unit") if value.get("unit") is not None else ""),
+        _whole(value.get("socket")),
+        _whole(value.get("gpu")),
+        str(value.get("serial") or ""),
+        link_type if link_type in _TYPES else "",
+        _whole(value.get("lanes")),
+        float(value["speed_gbps"]) if isinstance(value.get("speed_gbps"), int | float) else None,
+        str(value.get("cable") or ""),
+        str(value.get("part") or ""),
+        json.dumps(value, sort_keys=True, ensure_ascii=False, default=str),
+    )
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,120 @@
+"""The shipped parts catalogue, how entries are chosen, and what a bad catalogue file is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from fabric_pipeline.drafting.catalogue import Catalogue, load_catalogue
+from fabric_pipeline.errors import BadInputError
+from fabric_pipeline_tests.drafting.incidents import (
+    infiniband_incident,
+    nvlink_incident,
+    pcie_incident,
+)
+
+GOOD: dict[str, Any] = {
+    "entry_id": "any-link",
+    "title": "Any link",
+    "link_types": ["any"],
+    "default_for_its_link_types": True,
+    "replaceable_part": "Ask the vendor",
+    "tools": ["strap"],
+    "safety": ["Wear the strap."],
+    "drain": "All of {node}.",
+    "port_isolation": "Ask the network team about {port}.",
+    "repair_steps": [{"do": "Seat {near} again.", "proves": "Bad contact."}],
+    "test_after_repair": "Traffic for 30 minutes.",
+    "pass_criteria": ["0 new errors in 30 minutes"],
+    "rollback": "Put it back.",
+}
+
+
+def write(folder: Path, *entries: dict[str, Any]) -> Path:
+    for number, entry in enumerate(entries):
+        (folder / f"entry-{number}.yaml").write_text(yaml.safe_dump(entry), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("incident", "entry_id"),
+    [
+        (nvlink_incident(), "nvlink-hgx-h100"),
+        (nvlink_incident(part_reference="HGX-H100-Baseboard"), "nvlink-hgx-h100"),
+        (nvlink_incident(part_reference=""), "nvlink-platform-unknown"),
+        (nvlink_incident(part_reference="a-part-of-another-house"), "nvlink-platform-unknown"),
+        (nvlink_incident(link_type="", part_reference=""), "nvlink-platform-unknown"),
+        (nvlink_incident(fault_type="shared_component"), "shared-part"),
+        (infiniband_incident(), "infiniband-ndr-osfp"),
+        (infiniband_incident(part_reference=""), "infiniband-rate-unknown"),
+        (infiniband_incident(link_type="roce", part_reference=""), "infiniband-rate-unknown"),
+        (pcie_incident(), "pcie-slot"),
+        (pcie_incident(part_reference="MMA4Z00-NS"), "pcie-slot"),
+        (pcie_incident(link_type="ethernet"), "no-entry"),
+        (pcie_incident(link_type="", isolated_component="n1:thing"), "no-entry"),
+    ],
+)
+def test_entry_is_chosen_by_part_then_link_type(
+    incident: Any, entry_id: str, catalogue: Catalogue
+) -> None:
+    assert catalogue.entry_for(incident).entry_id == entry_id
+
+
+def test_every_part_number_has_a_public_source(catalogue: Catalogue) -> None:
+    parts = [part for entry in catalogue.entries for part in entry.known_parts]
+    assert parts
+    assert all(part.source.startswith("https://docs.nvidia.com/") for part in parts)
+    assert all(part.part_number == part.reference for part in parts)
+
+
+def test_every_entry_states_criteria_with_figures(catalogue: Catalogue) -> None:
+    for entry in catalogue.entries:
+        assert any(char.isdigit() for text in entry.pass_criteria for char in text)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"rollback": "Put {part} back."}, "unknown placeholder"),
+        ({"rollback": "Reboot the node."}, "reboot"),
+        ({"pass_criteria": ["no errors"]}, "no figure"),
+        ({"link_types": ["token-ring"]}, "link_types"),
+        ({"colour": "red"}, "colour"),
+        ({"default_for_its_link_types": False}, "no entry with link_types"),
+        ({"repair_steps": []}, "repair_steps"),
+        ({"known_parts": [{"reference": "A1", "part_number": "A1"}]}, "known_parts.0.description"),
+    ],
+)
+def test_bad_entry_is_refused_with_its_field(
+    changes: dict[str, Any], complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInputError, match=complaint):
+        load_catalogue(write(tmp_path, {**GOOD, **changes}))
+
+
+def test_two_entries_may_not_claim_the_same_part(tmp_path: Path) -> None:
+    other = {**GOOD, "entry_id": "b", "link_types": ["pcie"], "part_references": ["ANY-LINK"]}
+    with pytest.raises(BadInputError, match="more than one entry: any-link"):
+        load_catalogue(write(tmp_path, GOOD, other))
+
+
+def test_two_defaults_for_one_link_type_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="default for any"):
+        load_catalogue(write(tmp_path, GOOD, {**GOOD, "entry_id": "b"}))
+
+
+def test_empty_folder_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match=r"holds no \*.yaml file -> run from a checkout"):
+        load_catalogue(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"\xff\xfe", b"- 1", b"", b"!!python/object:os.system {}"]
+)
+def test_broken_file_is_named(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_bytes(content)
+    with pytest.raises(BadInputError, match=r"broken\.yaml"):
+        load_catalogue(tmp_path)

@@ -1,0 +1,75 @@
+"""The verdict that every way to publishing asks for, and who may review."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from fabric_pipeline.incidents.review import (
+    ReviewState,
+    Standing,
+    is_named,
+    review_problem,
+    verdict,
+)
+from fabric_pipeline_tests.store.fakes import START, draft
+
+APPROVED = ReviewState("approved", "Mara", "fits", START, 3)
+
+
+def test_an_approval_of_the_current_draft_may_go_out() -> None:
+    assert verdict(APPROVED) == (True, "approved by Mara on 2031-03-04 05:06 UTC")
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        (ReviewState("awaiting"), "no person has reviewed"),
+        (ReviewState("rejected", "Olu", "wrong port", START, 3), "rejected by Olu: wrong port"),
+        (ReviewState("approved", "", "", START, 3), "names no reviewer"),
+        (ReviewState("approved", " \u200b", "", START, 3), "names no reviewer"),
+        (ReviewState("approved", "Mara", "", START, None), "names no reviewer"),
+        (ReviewState("approved", "Mara", "", None, 3), "names no reviewer"),
+        (ReviewState("approved", "Mara", "", START, 3, "outdated"), "newer revision"),
+        (ReviewState("approved", "Mara", "", START, 3, "retired"), "no longer found"),
+        (ReviewState("approved", "Mara", "", START, 3, "altered"), "no longer matches"),
+    ],
+)
+def test_anything_else_stays_and_says_why(state: ReviewState, why: str) -> None:
+    answer = verdict(state)
+    assert not answer.may_publish
+    assert why in answer.why
+
+
+def test_every_standing_but_current_has_its_reason() -> None:
+    for standing in get_args(Standing):
+        state = ReviewState("approved", "Mara", "", START, 1, standing)
+        assert verdict(state).may_publish == (standing == "current")
+
+
+@pytest.mark.parametrize(
+    ("decision", "reviewer", "reason", "problem"),
+    [
+        ("approved", "Mara", "", ""),
+        ("rejected", "Mara", "wrong port", ""),
+        ("rejected", "Mara", "  ", "needs a reason"),
+        ("approved", "", "", "name of the person"),
+        ("approved", "\u200b\t", "", "name of the person"),
+        ("maybe", "Mara", "", "not a decision"),
+        ("awaiting", "Mara", "", "not a decision"),
+        ("approved", "Claude", "", "cannot review it"),
+        ("approved", " Some-Model ", "", "cannot review it"),
+        ("approved", "M" * 201, "", "too long"),
+        ("rejected", "Mara", "x" * 2001, "too long"),
+    ],
+)
+def test_reviews_are_checked(decision: str, reviewer: str, reason: str, problem: str) -> None:
+    by_model = draft(drafter="claude", model="some-model")
+    found = review_problem(decision, reviewer, reason, by_model)
+    assert (problem in found) if problem else found == ""
+
+
+def test_names_in_any_script_are_names() -> None:
+    assert is_named("山田")
+    assert not is_named("--- ")

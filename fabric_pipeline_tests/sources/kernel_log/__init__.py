@@ -1,0 +1,1 @@
+"""Tests of the kernel log reader and its parts."""

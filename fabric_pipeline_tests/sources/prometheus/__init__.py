@@ -1,0 +1,1 @@
+"""Tests of the readers for Prometheus text and query answers."""
