@@ -14,7 +14,8 @@ from fabric_pipeline.detect.port_counters.evaluate import evaluate_port_snapshot
 from fabric_pipeline.detect.port_state.evaluate import evaluate_port_state
 from fabric_pipeline.detect.spikes.evaluate import Spike
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
-from fabric_pipeline.detect.sweeps.evaluate import judge_job_events, judge_sweeps
+from fabric_pipeline.detect.sweeps.evaluate import judge_sweeps
+from fabric_pipeline.detect.sweeps.job_events import judge_job_events
 from fabric_pipeline.diagnose.correlate import Correlation
 from fabric_pipeline.diagnose.event_roles import judge_events
 from fabric_pipeline.diagnose.isolate import hold_responsible

@@ -38,15 +38,17 @@ _APPLICATION_CODES = frozenset({8, 11, 13, 31, 32, 43, 68, 69})
 _NOT_LINK_KINDS = frozenset({"peermem_error", "gpu_init_failed", "fabric_manager_failed"})
 FIRMWARE_S = 600.0  # requests to the GPU's processor time out one after the other for minutes
 _WATCH = ("info", "watch")
+# Kinds of job tools (RAS, watchdog, benchmarks): `detect.sweeps` judges those, they name processes.
+_JOB_PREFIXES = ("ras_", "nccl_", "collective_", "watchdog_", "superbench_", "flight_recorder_")
 
 
 def judge_events(events: Sequence[FabricEvent]) -> list[Finding]:
-    """Findings from all events of a run; causes first, then symptoms, then notes.
+    """Findings from the fabric events of a run; causes first, then symptoms, then notes.
 
     Only findings of role `cause` and severity `warning` or `critical` accuse. `Finding.cause` of a
     symptom is the component id of its cause. Codes and counts stand in `reason` and `numbers`.
     """
-    ordered = in_order(events)
+    ordered = in_order(e for e in events if not e.kind.startswith(_JOB_PREFIXES))
     sheet = EventSheet([*ordered, *_second_hand(ordered)])
     judge_lost_gpus(sheet)
     judge_pcie_errors(sheet)

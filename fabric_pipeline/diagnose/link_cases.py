@@ -50,6 +50,19 @@ class LinkCase:
         return all(spike.start_ts is None for spike in self.spikes)
 
     @property
+    def counts_by_gpu(self) -> dict[str, float]:
+        """GPU UUID -> largest count at the named end, for UUIDs under which a rule fired there.
+
+        Two or more entries mean that the position stayed bad when its GPU was exchanged.
+        """
+        plain = parse_component(self.component)
+        counts: dict[str, float] = {}
+        for s in self.spikes:
+            if s.gpu_uuid and s.hits and (s.node, s.interface) == (plain.node, plain.interface):
+                counts[s.gpu_uuid] = max(counts.get(s.gpu_uuid, 0.0), s.events)
+        return counts
+
+    @property
     def first_seen(self) -> datetime | None:
         """Start of the first spike."""
         return min((s.start_ts for s in self.spikes if s.start_ts), default=None)
@@ -116,7 +129,7 @@ def _without_far_ends(cases: list[LinkCase]) -> list[LinkCase]:
     """Fold a replay-only end into the one CRC end of another GPU of the node when no map tells.
 
     Without topology two ends of one NVLink look like two links: one GPU repeats, its partner counts
-    the CRC errors. Only an unambiguous pair of like size on one node is folded.
+    the CRC errors. Only an unambiguous pair on one node is folded.
     """
     kept = list(cases)
     for case in cases:
@@ -133,9 +146,9 @@ def _without_far_ends(cases: list[LinkCase]) -> list[LinkCase]:
 def _is_partner(case: LinkCase, other: LinkCase) -> bool:
     mine, theirs = parse_component(case.component), parse_component(other.component)
     different_gpu = device_of(mine.interface) != device_of(theirs.interface)
-    total, partner_total = (sum(s.events for s in c.spikes) for c in (case, other))
-    like = 0.5 <= total / max(partner_total, 1) <= 2
-    return mine.node == theirs.node and different_gpu and _only(other, CRC) and like
+    received = sum(s.events for s in other.spikes if s.counter in CRC)
+    repeated = sum(s.events for s in other.spikes if s.counter in REPLAYS)
+    return mine.node == theirs.node and different_gpu and received > 10 * repeated
 
 
 def _only(case: LinkCase, counters: frozenset[str]) -> bool:

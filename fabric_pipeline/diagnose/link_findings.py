@@ -96,7 +96,7 @@ def _finding(
         kind=kind,
         severity=severity,
         role=role,
-        reason=f"{counts}{_bound_text(case)}{other_end} {text}".strip(),
+        reason=f"{counts}{_bound_text(case)}{_position_text(case)}{other_end} {text}".strip(),
         evidence=_evidence(case),
         far_end=case.far_end,
         error_class=worst.error_class,
@@ -122,14 +122,14 @@ def _worst_spike(case: LinkCase) -> Spike:
 
 
 def _totals(case: LinkCase) -> dict[str, tuple[float, bool]]:
-    """Count per counter of the end that counted more; the ends of a link are never added up."""
-    per_end: dict[tuple[str, str, str], tuple[float, bool]] = {}
+    """Count per counter of the end that counted more; ends, and GPUs that were exchanged, are never added up."""
+    per_end: dict[tuple[str, ...], tuple[float, bool]] = {}
     for spike in case.spikes:
-        key = (spike.counter, spike.node, spike.interface)
+        key = (spike.counter, spike.node, spike.interface, spike.gpu_uuid)
         known, bound = per_end.get(key, (0.0, False))
         per_end[key] = (known + spike.events, bound or spike.is_lower_bound)
     totals: dict[str, tuple[float, bool]] = {}
-    for (counter, _, _), (count, bound) in per_end.items():
+    for (counter, *_), (count, bound) in per_end.items():
         if counter not in totals or count > totals[counter][0]:
             totals[counter] = (count, bound)
     return totals
@@ -152,6 +152,17 @@ def _bound_text(case: LinkCase) -> str:
     ):
         return " The counter stands at its ceiling: the true number is at least that, and further growth cannot be seen."
     return ""
+
+
+def _position_text(case: LinkCase) -> str:
+    counts = case.counts_by_gpu
+    if len(counts) < 2:
+        return ""
+    each = ", ".join(f"{count:.0f} with {uuid}" for uuid, count in counts.items())
+    return (
+        f" The same position counted errors before and after its GPU was exchanged ({each}), so the fault stays with the slot or "
+        "baseboard path: no further GPU should be ordered."
+    )
 
 
 def _figures(case: LinkCase) -> dict[str, Any]:
@@ -193,7 +204,8 @@ def _no_effect_text(case: LinkCase) -> str:
     related = max(case.correlations, key=lambda one: one.score, default=None)
     if related is None:
         return "The runs over this link were not slow while it counted errors."
-    return f"Its errors do not fit the slow time of {related.run}: {related.overlap_bins} of {related.error_bins} error intervals are slow (chance {related.p_value:.3g})."
+    share = f"{related.overlap_bins} of {related.error_bins} error intervals are slow"
+    return f"Its errors do not fit the slow time of {related.run}: {share} (chance {related.p_value:.3g})."
 
 
 def _utc(time: datetime) -> str:

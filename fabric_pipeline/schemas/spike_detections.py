@@ -22,7 +22,7 @@ TABLE = Table(
     group="diagnose",
     grain="one interval of one link end and counter",
     description="Error spikes per link end and error class, with rate, expectation, surprise, peers and the rules that fired.",
-    key=("drop", "node", "interface", "lane", "counter", "spike"),
+    key=("drop", "node", "interface", "lane", "counter", "gpu_uuid", "scope", "spike"),
     upstream=("link_counters",),
     columns=(
         DROP,
@@ -31,6 +31,8 @@ TABLE = Table(
         LANE,
         LINK_TYPE,
         text("counter", "Canonical counter name", pattern=r"\S"),
+        text("gpu_uuid", "GPU UUID where stated: a swapped GPU is a series of its own"),
+        text("scope", "What was counted over", allowed=("link", "lane", "gpu_sum", "switch_sum")),
         text("error_class", "Kind of error", allowed=("", *ERROR_CLASSES)),
         text("class_basis", "What the error class rests on", allowed=("", *BASES)),
         whole("spike", "Number of the interval within its series from 1", minimum=1),

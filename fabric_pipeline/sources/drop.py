@@ -190,7 +190,8 @@ def _meta(path: Path) -> DropMeta:
         )
     zone_name = str(raw.get("timezone") or "UTC")
     zone = _zone(zone_name, path.name)
-    window = raw.get("window") if isinstance(raw.get("window"), dict) else {}
+    stated = raw.get("window")
+    window: dict[str, Any] = stated if isinstance(stated, dict) else {}
     return DropMeta(
         cluster=str(raw.get("cluster") or ""),
         site=str(raw.get("site") or ""),

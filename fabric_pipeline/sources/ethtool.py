@@ -12,7 +12,13 @@ from typing import ClassVar
 from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.model.records import Reading, ReadResult
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, typed_command
+from fabric_pipeline.sources.infiniband.lines import (
+    body_lines,
+    count_hits,
+    reject,
+    stamped,
+    typed_command,
+)
 from fabric_pipeline.sources.infiniband.ports import PortRef
 
 _ROW = re.compile(
@@ -86,7 +92,7 @@ class EthtoolStatsReader:
                 )
             elif _LOOSE.match(line):
                 reject(result, number, line, "the value of a counter is missing or no number")
-        return result
+        return stamped(result, file)
 
 
 def _port(node: str, interface: str) -> PortRef:

@@ -72,6 +72,8 @@ BUILT_IN: dict[str, str] = {
     "sysfs_snapshot_json": f"{_PACKAGE}.infiniband.sysfs_snapshot:SysfsSnapshotReader",
     "sysfs_ttar": f"{_PACKAGE}.infiniband.sysfs_ttar:SysfsTtarReader",
     "kernel_log": f"{_PACKAGE}.kernel_log.reader:KernelLogReader",
+    "lspci_verbose": f"{_PACKAGE}.lspci:LspciVerboseReader",
+    "lspci_list": f"{_PACKAGE}.lspci:LspciListReader",
     "link_summary_json": f"{_PACKAGE}.nvidia_smi.link_summary:LinkSummaryReader",
     "nvidia_smi_nvlink_capabilities": f"{_PACKAGE}.nvidia_smi.nvlink_capabilities:NvlinkCapabilitiesReader",
     "nvidia_smi_nvlink_errors": f"{_PACKAGE}.nvidia_smi.nvlink_errors:NvlinkErrorsReader",
@@ -84,6 +86,7 @@ BUILT_IN: dict[str, str] = {
     "nccl_inspector_prom": f"{_PACKAGE}.prometheus.nccl_inspector_prom:NcclInspectorPromReader",
     "node_exporter": f"{_PACKAGE}.prometheus.node_exporter:NodeExporterReader",
     "prometheus_query_json": f"{_PACKAGE}.prometheus.query_json:PrometheusQueryReader",
+    "ufm_event": f"{_PACKAGE}.ufm_event:UfmEventReader",
 }
 
 

@@ -32,7 +32,8 @@ _MEASURED = ", ".join(f"'{s.name}'" for s in COUNTERS.values() if s.role != "tra
 # State readings where they change, and the first and last of each series.
 _STATE_SQL = f"""
 with states as (
-    select *, lag(value) over w as before, lag(state) over w as state_before, row_number() over (partition by node, interface, lane, counter order by sample desc) as from_end
+    select *, lag(value) over w as before, lag(state) over w as state_before,
+        row_number() over (partition by node, interface, lane, counter order by sample desc) as from_end
     from link_counters where counter in ({_STATES})
     window w as (partition by node, interface, lane, counter order by sample)
 )
@@ -148,8 +149,7 @@ def _scalar(connection: Any, sql: str) -> int:
 def _spikes(connection: Any) -> list[Spike]:
     rows = _dicts(
         connection,
-        "select s.*, coalesce(c.scope, 'link') as scope from spike_detections s left join (select distinct node, interface, counter, scope from link_counters "
-        "where scope in ('gpu_sum', 'switch_sum')) c using (node, interface, counter) order by node, interface, lane, counter, spike",
+        "select * from spike_detections order by node, interface, lane, counter, gpu_uuid, scope, spike",
     )
     for row in rows:
         row["hits"] = [RuleHit(**hit) for hit in json.loads(row.pop("rules"))]

@@ -55,6 +55,9 @@ def draft_stage(
     rows = []
     for record in wanted:
         progress(record.isolated_component)
+        if _is_overtaken(ledger, record):
+            progress(f"{record.isolated_component}: a later drop has the newer draft")
+            continue
         known = ledger.draft_for_evidence(ticket_id(record), record.evidence_sha256)
         draft = known or draft_ticket(record, settings=settings, catalogue=catalogue)
         revision = ledger.record_draft(draft, at)
@@ -111,6 +114,20 @@ def incidents_for_dossiers(settings: Settings, drop_id: str) -> list[IncidentRec
 def dossier_table(settings: Settings, drop_id: str, rows: Sequence[Sequence[Any]]) -> StageResult:
     """Write evidence_dossiers of a drop."""
     return _write_rows(settings, drop_id, "evidence_dossiers", rows)
+
+
+def _is_overtaken(ledger: Ledger, record: IncidentRecord) -> bool:
+    """True when the ticket's current draft rests on a later sighting of the same fault in another drop.
+
+    One fault has one ticket: a later drop revises it, and reading an older drop again must not put the
+    older evidence back on top.
+    """
+    later = [
+        other.record.last_seen
+        for other in ledger.incident_history(record.incident_id)
+        if other.found and other.drop != record.drop and other.record.last_seen is not None
+    ]
+    return record.last_seen is not None and any(moment > record.last_seen for moment in later)
 
 
 def _draft_row(draft: TicketDraft, revision: int) -> tuple[Any, ...]:

@@ -28,6 +28,8 @@ _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
 
 def shown(text: str) -> str:
     """A text for one line of a text file: what is not printable is spelt out, never obeyed."""
+    if text.isprintable():
+        return text
     return "".join(ch if ch.isprintable() else f"\\u{ord(ch):04x}" for ch in text)
 
 

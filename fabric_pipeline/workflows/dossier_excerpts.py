@@ -25,7 +25,6 @@ MAX_LINES = 2000
 MAX_WIDTH = 4000  # characters of a line that are shown
 CUT = " [line cut here]"
 _PIECE = 1 << 16
-_POINTING_TABLES = ("raw_telemetry", "collective_timings", "fabric_events")
 
 State = Literal["unchanged", "no_hash", "changed", "gone", "outside", "binary"]
 SAYS: Mapping[State, str] = {
@@ -83,7 +82,7 @@ def write_excerpts(
         wanted = _wanted(connection, file, refs)
         lines: list[tuple[int, str]] = []
         if path is not None and source.state in ("unchanged", "no_hash"):
-            lines = [(n, text) for n, text in _numbered(path) if n in wanted]
+            lines = list(_numbered(path, wanted))
         text = _header(source, refs, lines, wanted)
         text += "".join(f"{number}\t{line}\n" for number, line in lines)
         (folder / excerpt_name(file)).write_text(text, encoding="utf-8", newline="\n")
@@ -134,24 +133,38 @@ def _source(drop: Path | None, file: str, recorded: str) -> tuple[Source, Path |
 
 
 def _wanted(connection: Any, file: str, refs: Sequence[Evidence]) -> set[int]:
-    """Line numbers to show: line 1 (column names), the references, and picked rows inside them."""
-    ends = {n for ref in refs if ref.line for n in (ref.line, ref.last_line or ref.line)}
-    more: set[int] = set()
-    for ref in refs:
-        for part in ranges_of(ref):
-            more |= set(range(part.first, part.last + 1))
-        if ref.line is not None:
-            more |= _picked_lines(connection, file, ref.line, ref.last_line or ref.line)
-    return {1} | ends | set(sorted(more - ends)[:MAX_LINES])
+    """Line numbers to show: line 1 (column names), the references, and what was picked of the file.
+
+    All counter readings are wanted (an increment needs the sample before it), of timings and events
+    those inside a reference. When they are too many, the lines of the references go first.
+    """
+    spans = [(ref.line, max(ref.last_line or ref.line, ref.line)) for ref in refs if ref.line]
+    fixed = {1} | {number for span in spans for number in span}
+    cited = {
+        number
+        for ref in refs
+        for part in ranges_of(ref)
+        for number in range(part.first, part.last + 1)
+    }
+    picked_lines = {
+        number
+        for number, is_reading in _picked_lines(connection, file)
+        if is_reading or any(first <= number <= last for first, last in spans)
+    }
+    more = [*sorted(cited - fixed), *sorted(picked_lines - cited - fixed)]
+    return fixed | set(more[:MAX_LINES])
 
 
-def _picked_lines(connection: Any, file: str, first: int, last: int) -> set[int]:
-    lines: set[int] = set()
-    for table in _POINTING_TABLES:
-        sql = f"select distinct line from {picked(table)} where file = ? and line between ? and ?"
-        rows = connection.execute(sql, [file, first, last]).fetchall()
-        lines |= {int(row[0]) for row in rows}
-    return lines
+def _picked_lines(connection: Any, file: str) -> list[tuple[int, bool]]:
+    """Lines of a file that picked rows come from, and whether they are counter readings."""
+    parts = (
+        f"select line, {table == 'raw_telemetry'} as is_reading from {picked(table)} where file = $file"
+        for table in ("raw_telemetry", "collective_timings", "fabric_events")
+    )
+    sql = f"select distinct line, is_reading from ({' union all '.join(parts)}) where line is not null"
+    return [
+        (int(row[0]), bool(row[1])) for row in connection.execute(sql, {"file": file}).fetchall()
+    ]
 
 
 def _header(
@@ -180,24 +193,27 @@ def _lines_said(ref: Evidence) -> str:
     return f"lines {ref.line} to {ref.last_line}" if ref.last_line else f"line {ref.line}"
 
 
-def _numbered(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, counted as the readers count: only a line feed ends a line."""
+def _numbered(path: Path, wanted: set[int]) -> Iterator[tuple[int, str]]:
+    """The wanted lines with their numbers, counted as the readers count: only a line feed ends a line."""
     with path.open("rb") as handle:
         is_utf16 = handle.read(2) in (b"\xff\xfe", b"\xfe\xff")
     if is_utf16:
-        for number, text in enumerate(SourceFile(path, path.name).lines, 1):
-            yield number, _line(text)
+        lines = SourceFile(path, path.name).lines
+        yield from ((n, _line(lines[n - 1])) for n in sorted(wanted) if n <= len(lines))
         return
     with path.open("rb") as handle:
-        number = 0
-        while piece := handle.readline(_PIECE):
-            number += 1
-            head = piece
+        for number in range(1, max(wanted) + 1):
+            piece = head = handle.readline(_PIECE)
+            if not head:
+                return
             while piece and not piece.endswith(b"\n"):
                 piece = handle.readline(_PIECE)  # the rest of an overlong line is passed over
-            if number == 1:
-                head = head.removeprefix(b"\xef\xbb\xbf")
-            yield number, _line(head.rstrip(b"\n").decode("utf-8", "replace").removesuffix("\r"))
+            if number in wanted:
+                text = head.removeprefix(b"\xef\xbb\xbf") if number == 1 else head
+                yield (
+                    number,
+                    _line(text.rstrip(b"\n").decode("utf-8", "replace").removesuffix("\r")),
+                )
 
 
 def _line(text: str) -> str:

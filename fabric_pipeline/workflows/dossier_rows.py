@@ -116,7 +116,7 @@ def load_csv(connection: Any, path: Path, table: Table, name: str) -> int:
 
 def _pick(connection: Any, table: Table, scope: Scope, in_lake: bool, bound: int) -> RowSet:
     terms = [term for condition in _CONDITIONS[table.name] for term in condition(scope)]
-    where = f"\"drop\" = {literal(scope.drop)} and ({' or '.join(terms) or 'false'})"
+    where = f'"drop" = {literal(scope.drop)} and ({" or ".join(terms) or "false"})'
     order = dict.fromkeys((*table.key, *table.column_names))  # total, so that a rebuild is the same
     sql = (
         f"select {', '.join(quoted(name) for name in table.column_names)}\nfrom {table.name}\n"

@@ -78,6 +78,11 @@ class End:
         """Component id of this end."""
         return component_id(self.node, self.interface)
 
+    @property
+    def name(self) -> str:
+        """The component id without the word that stands for an unknown node."""
+        return self.component if self.node else self.interface
+
 
 @dataclass(slots=True)
 class Link:
@@ -91,18 +96,16 @@ class Link:
     speed_gbps: float | None = None
     cable_id: str = ""
     part: str = ""
+    state: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Worst trouble of the ends; healthy when an end was measured; else no data."""
+        self.state = _overall(end.reading.state for end in self.ends)
 
     @property
     def ends(self) -> tuple[End, ...]:
         """The ends that are known."""
         return (self.a,) if self.b is None else (self.a, self.b)
-
-    @property
-    def state(self) -> str:
-        """Worst trouble of the ends; healthy when an end was measured; else no data."""
-        states = [end.reading.state for end in self.ends]
-        found = worst(state for state in states if state != "no_data")
-        return found
 
     @property
     def worst_reading(self) -> EndReading:
@@ -129,8 +132,7 @@ class Port(NamedTuple):
     @property
     def state(self) -> str:
         """State to show at this end: trouble of the link wherever it shows, else this end's own."""
-        link_state = self.link.state
-        return link_state if link_state in TROUBLE else self.end.reading.state
+        return self.link.state if self.link.state in TROUBLE else self.end.reading.state
 
 
 @dataclass(slots=True)
@@ -153,9 +155,9 @@ class Device:
 
     @property
     def state(self) -> str:
-        """Worst of the device itself and its ports; no data when it has neither."""
+        """Worst trouble of device and ports; healthy when anything was measured; else no data."""
         own = [self.reading.state] if self.reading else []
-        return worst([*own, *(port.state for port in self.ports)])
+        return _overall([*own, *(port.state for port in self.ports)])
 
 
 @dataclass(slots=True)
@@ -185,8 +187,7 @@ class NodeView:
         """Worst trouble of the node; healthy when anything was measured; else no data."""
         own = [self.reading.state] if self.reading else []
         own += [device.reading.state for device in self.devices.values() if device.reading]
-        states = [*own, *(port.state for port in self.ports())]
-        return worst(state for state in states if state != "no_data")
+        return _overall([*own, *(port.state for port in self.ports())])
 
 
 @dataclass(slots=True)
@@ -206,8 +207,7 @@ class SwitchView:
     def state(self) -> str:
         """Worst trouble of the switch; healthy when any port was measured; else no data."""
         own = [self.reading.state] if self.reading else []
-        states = [*own, *(port.state for port in self.ports)]
-        return worst(state for state in states if state != "no_data")
+        return _overall([*own, *(port.state for port in self.ports)])
 
 
 @dataclass(slots=True)
@@ -221,7 +221,10 @@ class RackView:
 
 @dataclass(frozen=True, slots=True)
 class IncidentView:
-    """What the pictures say of an incident. `state` is the colour it gives, "" for none."""
+    """What the pictures say of an incident.
+
+    `state` is the colour it gives, "" for none; `symptoms` are (component, kind) that follow from it.
+    """
 
     incident_id: str
     severity: str
@@ -232,6 +235,7 @@ class IncidentView:
     confidence: float
     summary: str
     state: str
+    symptoms: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
@@ -267,6 +271,10 @@ class FabricView:
     def incident(self, incident_id: str) -> IncidentView | None:
         """The incident with this id."""
         return next((one for one in self.incidents if one.incident_id == incident_id), None)
+
+
+def _overall(states: Iterable[str]) -> str:
+    return worst(state for state in states if state != "no_data")
 
 
 def _weight(reading: EndReading) -> tuple[int, float, float]:

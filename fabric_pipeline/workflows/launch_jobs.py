@@ -78,7 +78,8 @@ def _events(settings: Settings, job: str, drop_ids: Sequence[str]) -> Iterator[E
         env=env,
         cwd=settings.root,
     ) as child:
-        assert child.stdout is not None and child.stderr is not None  # noqa: S101 - PIPE was asked for
+        assert child.stdout is not None  # noqa: S101 - PIPE was asked for
+        assert child.stderr is not None  # noqa: S101
         try:
             for line in child.stdout:
                 if line.startswith("{"):

@@ -104,6 +104,10 @@ def test_unlisted_codes_and_kinds_are_noted_only() -> None:
     assert {f.severity for f in findings} == {"watch"}
 
 
+def test_events_of_job_tools_are_left_to_their_own_rules() -> None:
+    assert judge_events([event("ras_peer_dead", role="cause", severity="warning")]) == []
+
+
 def test_evidence_points_to_file_and_lines() -> None:
     (finding,) = judge_events([xid(63, GPU, at_s=n, line=n + 1) for n in range(20)])
     assert len(finding.evidence) == 6

@@ -59,7 +59,8 @@ class SnapshotLimits:
     correction that fails, and that is still watched (NVIDIA IB cluster operation guide, "List of
     Scenarios"). `lane_share`, `lane_factor`, `lane_floor`: one lane holds nearly all raw errors
     (policy; raw errors in small numbers are normal). `loss_events`, `loss_support`: packet loss
-    worth a warning, and how much of it must be more than reordering (policy; no limit published).
+    worth a warning, and how much of it must be more than reordering; `loss_watch`: loss worth a look
+    (policy; no limit published).
     `shared_ports`, `shared_share`: ports of one device alike enough to blame the device (policy).
     """
 

@@ -9,6 +9,8 @@ from fabric_pipeline.detect.port_counters.counts import Count
 from fabric_pipeline.model.counters import COUNTERS, ERROR_CLASSES
 from fabric_pipeline.model.findings import EvidenceRef
 
+_MAX_REFS = 60  # a finding about a whole switch need not quote each of its ports
+
 
 def listed(counts: Sequence[Count]) -> str:
     """Counts as text: `4120 symbol_error, at least 65535 rx_errors`."""
@@ -28,15 +30,14 @@ def numbers_of(counts: Iterable[Count]) -> dict[str, Any]:
 
 
 def evidence_of(counts: Iterable[Count]) -> list[EvidenceRef]:
-    """Where each count stands."""
-    refs = []
+    """Where the counts stand."""
+    refs: dict[EvidenceRef, None] = {}
     for count in counts:
         for reading in count.readings:
-            text = f"{reading.counter_text}: {reading.value_text}"
-            ref = EvidenceRef(reading.file, reading.line, excerpt=text)
-            if ref not in refs:
-                refs.append(ref)
-    return refs
+            if len(refs) < _MAX_REFS:
+                text = f"{reading.counter_text}: {reading.value_text}"
+                refs[EvidenceRef(reading.file, reading.line, excerpt=text)] = None
+    return list(refs)
 
 
 def worst_class(counts: Iterable[Count]) -> str:

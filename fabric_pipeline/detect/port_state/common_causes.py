@@ -84,8 +84,8 @@ def _finding(device: str, kind: str, group: Sequence[Candidate], ports: int) -> 
             "shared_component" if is_switch else "node_left_fabric",
             "critical" if is_switch else "warning",
             "cause",
-            f"All {ports} ports of {device_words(device)} that were linked are gone at once: the device itself, "
-            "its power or its adapter, not its cables.",
+            f"All {ports} ports of {device_words(device)} that were linked are gone at once: "
+            "the device itself, its power or its adapter, not its cables.",
             evidence=evidence(seen),
             is_link=is_switch,
             numbers={"ports": ports},
@@ -98,8 +98,8 @@ def _finding(device: str, kind: str, group: Sequence[Candidate], ports: int) -> 
         "common_rate_change",
         "warning",
         "cause",
-        f"All {ports} ports of {device_words(device)} that changed run {now:g} Gb/s where an earlier capture saw "
-        f"{before:g} Gb/s: one common cause, such as a switch or firmware setting.",
+        f"All {ports} ports of {device_words(device)} that changed run {now:g} Gb/s where an "
+        f"earlier capture saw {before:g} Gb/s: one common cause, such as a switch or firmware setting.",
         evidence=evidence(seen),
         is_link=False,
         numbers={"ports": ports, "speed_gbps": now, "earlier_speed_gbps": before},

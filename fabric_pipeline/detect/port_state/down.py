@@ -1,27 +1,22 @@
-"""Ports that are down, hang before Active, or vanished between two captures.
+"""Ports that are down, or vanished between two captures; ports that only wait are in `waiting`.
 
 A polling port proves nothing by itself: unused ports poll. It is accused only when an earlier
-capture saw it active, a topology names its peer, or it still holds the LID of a former session.
+capture saw it active, a topology names its peer, or it still holds the LID or had the carrier of a
+former session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from fabric_pipeline.detect.port_state import thresholds as t
 from fabric_pipeline.detect.port_state.candidates import Candidate
-from fabric_pipeline.detect.port_state.link_ends import (
-    device_component,
-    device_words,
-    is_switch_port,
-)
-from fabric_pipeline.detect.port_state.views import Captures, Key, PortView, evidence
-from fabric_pipeline.model.components import UNKNOWN
-from fabric_pipeline.model.findings import Finding
-
-_NEVER_ASSIGNED = frozenset({0.0, 65535.0})  # LIDs of a port that no subnet manager has set up
-_WAITING = ("init", "armed")
-_FABRIC = f"{UNKNOWN}:{UNKNOWN}"
+from fabric_pipeline.detect.port_state.link_ends import device_words
+from fabric_pipeline.detect.port_state.views import Captures, PortView, keeps_lid, netdev_of
+from fabric_pipeline.detect.port_state.waiting import WAITING, stuck_candidates
+from fabric_pipeline.model.records import Reading
 
 
 def down_candidates(captures: Captures, far: Mapping[str, str]) -> list[Candidate]:
@@ -31,132 +26,62 @@ def down_candidates(captures: Captures, far: Mapping[str, str]) -> list[Candidat
         for view in views:
             if view.is_up:
                 made += _lost(view, captures, far)
-            elif any(word in view.words for word in _WAITING):
-                made += _stuck(view, views, captures)
+            elif any(word in view.words for word in WAITING):
+                made += stuck_candidates(view, views, captures)
             elif "disab" not in view.words:
-                made += _down(view, far)
+                made += _down(view, far, netdev_of(view, captures))
     return made
 
 
-def _down(view: PortView, far: Mapping[str, str]) -> Iterator[Candidate]:
-    state = view.now.get("link_up")
-    if state is None:
+def _down(view: PortView, far: Mapping[str, str], netdev: PortView | None) -> Iterator[Candidate]:
+    state, expected = view.now.get("link_up"), _why_expected(view, far, netdev)
+    if state is None or expected is None:
         return
-    earlier = view.before.get("link_up") if view.was_up else None
-    lid = int(view.mark("base lid"))
-    if earlier is not None:
-        rule, why = t.RULE_DOWN_AFTER_ACTIVE, "an earlier capture saw it active"
-    elif view.component in far:
-        rule, why = t.RULE_DOWN_KNOWN_PEER, f"the topology links it to {far[view.component]}"
-    elif _keeps_lid(view):
-        rule = t.RULE_DOWN_WAS_CONFIGURED
-        why = f"it still holds LID {lid} from the time when it was active"
-    else:
-        return
-    is_lid = rule == t.RULE_DOWN_WAS_CONFIGURED
     yield Candidate(
         view.component,
         far.get(view.component, ""),
         "link_down",
         "critical",
-        rule,
-        f"The port is {state.state or 'down'}, and {why}.",
-        [state, earlier, view.marks.get("base lid") if is_lid else None],
-        {"lid": lid} if is_lid else {},
+        expected.rule,
+        f"The port is {state.state or 'down'}, and {expected.words}.",
+        [state, expected.shown_by],
+        expected.numbers,
         ["the far end is switched off or was moved on purpose"],
         error_class="link_down",
     )
 
 
-def _keeps_lid(view: PortView) -> bool:
-    lids = (view.mark("base lid"), view.mark("sm lid"))
-    return view.link_type == "infiniband" and all(lid not in _NEVER_ASSIGNED for lid in lids)
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    """What shows that a port was or should be linked."""
+
+    rule: str
+    words: str
+    shown_by: Reading | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def _stuck(view: PortView, siblings: Sequence[PortView], captures: Captures) -> Iterator[Candidate]:
-    """Physically up but never made Active, while other ports of the device are."""
-    netdev = _netdev_of(view, captures)
-    active = sum(other.is_up for other in siblings)
-    if not active or (netdev is not None and netdev.is_up):
-        return
-    state = view.now["link_up"]
-    below = f" and its interface {netdev.component} is down" if netdev is not None else ""
-    yield Candidate(
-        view.component,
-        "",
-        "port_not_active",
-        "warning",
-        t.RULE_STUCK,
-        f"The port hangs in {state.state}{below}, while {active} other ports of "
-        f"{device_words(view.device)} are active.",
-        [state, netdev.now.get("link_up") if netdev is not None else None],
-        {"active_siblings": active},
-        ["the subnet manager does not reach or refuses this port"],
-    )
-
-
-def unexplained_findings(captures: Captures) -> list[Finding]:
-    """Adapter ports that wait for a partner, with nothing to show whether one is expected.
-
-    A pulled cable looks the same as a port that was never used, so this is said and not accused.
-    """
-    return [
-        Finding(
-            view.component,
-            "port_without_partner",
-            "watch",
-            "context",
-            f"The port is {view.now['link_up'].state}; nothing shows whether a partner is expected.",
-            evidence=evidence([view.now["link_up"]]),
+def _why_expected(
+    view: PortView, far: Mapping[str, str], netdev: PortView | None
+) -> _Expected | None:
+    if view.was_up:
+        earlier = view.before["link_up"]
+        return _Expected(t.RULE_DOWN_AFTER_ACTIVE, "an earlier capture saw it active", earlier)
+    if view.component in far:
+        words = f"the topology links it to {far[view.component]}"
+        return _Expected(t.RULE_DOWN_KNOWN_PEER, words)
+    if keeps_lid(view):
+        lid = int(view.mark("base lid"))
+        words = f"it still holds LID {lid} from the time when it was active"
+        return _Expected(
+            t.RULE_DOWN_WAS_CONFIGURED, words, view.marks.get("base lid"), {"lid": lid}
         )
-        for views in captures.by_device().values()
-        for view in views
-        if not is_switch_port(view.component)
-        and not view.was_up
-        and not _keeps_lid(view)
-        and "poll" in view.words
-    ]
-
-
-def _netdev_of(view: PortView, captures: Captures) -> PortView | None:
-    if not view.pci:
-        return None
-    key: Key = ("pci", view.key[1], view.pci, "net", "")
-    return captures.views.get(key)
-
-
-def unconfigured_findings(captures: Captures, far: Mapping[str, str]) -> list[Finding]:
-    """Hosts or whole fabrics none of whose linked ports became Active: no subnet manager.
-
-    Ports with a known far end belong to one fabric; the others are judged host by host.
-    """
-    groups: dict[str, list[PortView]] = {}
-    for device, views in captures.by_device().items():
-        for view in views:
-            if view.words and "down" not in view.words:
-                place = _FABRIC if view.component in far else device
-                groups.setdefault(place, []).append(view)
-    return [
-        _unconfigured(place, linked)
-        for place, linked in groups.items()
-        if all(any(word in view.words for word in _WAITING) for view in linked)
-    ]
-
-
-def _unconfigured(place: str, waiting: Sequence[PortView]) -> Finding:
-    whose = "the fabric" if place == _FABRIC else device_words(place)
-    return Finding(
-        device_component(place),
-        "subnet_not_configured",
-        "warning",
-        "cause",
-        f"All {len(waiting)} linked ports of {whose} wait to be made active: "
-        "no subnet manager has configured them.",
-        evidence=evidence(view.now.get("link_up") for view in waiting),
-        is_link=False,
-        numbers={"waiting_ports": len(waiting)},
-        rules=[t.RULE_STUCK],
-    )
+    ups = int(netdev.mark("carrier_up_count")) if netdev is not None else 0
+    if netdev is not None and ups:
+        words = f"its interface {netdev.component} had a carrier {ups} times before"
+        shown = netdev.marks.get("carrier_up_count")
+        return _Expected(t.RULE_DOWN_HAD_CARRIER, words, shown, {"carrier_ups": ups})
+    return None
 
 
 def _lost(view: PortView, captures: Captures, far: Mapping[str, str]) -> Iterator[Candidate]:

@@ -107,9 +107,10 @@ def _is_outlier(
     """True when so few links run this low that each is a fault of its own."""
     lanes = {other.width for other in links if other.total == usual}
     is_narrow = bool(link.width and all(width and link.width < width for width in lanes))
-    share = limits.max_narrow_share if is_narrow else limits.max_low_share
     alike = sum(other.total == link.total for other in links)
-    return alike <= max(1, share * len(links))
+    if is_narrow:
+        return alike <= max(1, limits.max_narrow_share * len(links))
+    return alike <= max(1, min(limits.max_low_links, limits.max_low_share * len(links)))
 
 
 def lower_alike_findings(
@@ -129,7 +130,8 @@ def lower_alike_findings(
                     "watch",
                     "context",
                     f"{len(many)} links run below the {usual:g} Gb/s of {agreeing} others of their "
-                    f"kind ({names}): another generation or setting is likelier than as many faults.",
+                    f"kind ({names}): another generation or setting is likelier than so many "
+                    "faults.",
                     evidence=evidence(link.view.now.get("speed_gbps") for link in many),
                     numbers={"links": len(many), "usual_gbps": usual, "equals": agreeing},
                     rules=[t.RULE_BELOW_EQUALS],

@@ -11,16 +11,13 @@ from typing import Any
 
 from fabric_pipeline.detect.port_state.candidates import Candidate, merge_links
 from fabric_pipeline.detect.port_state.common_causes import set_apart
-from fabric_pipeline.detect.port_state.down import (
-    down_candidates,
-    unconfigured_findings,
-    unexplained_findings,
-)
+from fabric_pipeline.detect.port_state.down import down_candidates
 from fabric_pipeline.detect.port_state.equals import lower_alike_findings
 from fabric_pipeline.detect.port_state.interfaces import interface_findings, renamed_findings
 from fabric_pipeline.detect.port_state.link_ends import aliases, far_ends
 from fabric_pipeline.detect.port_state.rates import rate_candidates
 from fabric_pipeline.detect.port_state.views import build
+from fabric_pipeline.detect.port_state.waiting import unconfigured_findings, unexplained_findings
 from fabric_pipeline.model.findings import Finding
 from fabric_pipeline.model.records import Reading
 

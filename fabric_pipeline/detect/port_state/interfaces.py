@@ -72,7 +72,8 @@ def _renamed(device: str, views: list[PortView]) -> Finding:
         "device_names_changed",
         "warning",
         "cause",
-        f"Names moved between the captures of {device_words(device)} ({words}): configuration, not a link.",
+        f"Names moved between the captures of {device_words(device)} ({words}): "
+        "configuration, not a link.",
         evidence=evidence(view.now.get("link_up") for view in views),
         is_link=False,
         numbers={"renamed": changes},

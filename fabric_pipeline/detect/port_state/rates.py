@@ -16,11 +16,11 @@ from fabric_pipeline.detect.port_state.views import Captures, PortView, linked_v
 from fabric_pipeline.model.records import Reading
 
 # who claims a maximum, as readers write it into `Reading.state`
-_HINT = "tool hint"
-_GENERATION = "device generation"
+HINT = "tool hint"
+GENERATION = "device generation"
 _SAYS = {
-    _HINT: "the tool suggests it for this row",
-    _GENERATION: "both devices are of a faster generation",
+    HINT: "the tool suggests it for this row",
+    GENERATION: "both devices are of a faster generation",
 }
 
 
@@ -54,11 +54,11 @@ def _below_earlier(view: PortView) -> Iterator[Candidate]:
 
 def _below_max(views: Sequence[PortView], limits: t.PortStateLimits) -> Iterator[Candidate]:
     low = [(view, top) for view in views if (top := _exceeded(view, limits)) is not None]
-    hinted = [view for view, top in low if top.state == _HINT]
+    hinted = [view for view, top in low if top.state == HINT]
     # a hint that stands on most rows says what the tool believes of all devices, not of one link
     is_common = len(views) > limits.min_equals and len(hinted) > limits.hint_share * len(views)
     for view, top in low:
-        if top.state == _HINT and is_common:
+        if top.state == HINT and is_common:
             continue
         current = view.now.get(_COUNTERPART[top.counter + "/" + top.scope])
         yield Candidate(
@@ -93,7 +93,7 @@ def _exceeded(view: PortView, limits: t.PortStateLimits) -> Reading | None:
         top, now = view.now.get(most), view.value(current)
         if top is None or top.value is None or now is None:
             continue
-        ratio = limits.generation_ratio if top.state == _GENERATION else 1.0
+        ratio = limits.generation_ratio if top.state == GENERATION else 1.0
         if most == "width_max" and top.value > limits.max_cable_lanes:
             continue
         if now < top.value * ratio * 0.999:

@@ -14,6 +14,7 @@ JUDGED_LINK_TYPES = frozenset({"infiniband", "roce", "ethernet"})
 RULE_DOWN_AFTER_ACTIVE = "port_down_after_active"
 RULE_DOWN_KNOWN_PEER = "port_down_known_peer"
 RULE_DOWN_WAS_CONFIGURED = "port_down_keeps_lid"
+RULE_DOWN_HAD_CARRIER = "port_down_had_carrier"
 RULE_LOST = "port_lost_between_captures"
 RULE_NODE_LOST = "all_ports_of_device_lost"
 RULE_STUCK = "port_stuck_before_active"
@@ -31,7 +32,8 @@ class PortStateLimits:
     `min_equals`: links that must agree before another may be called low (three agreeing links, as
     a majority of two proves nothing). `majority_share`: part of the group that must agree.
     `max_low_share`: above this part of a group, low links are a different generation of hardware,
-    not faults. `max_narrow_share`: the same for lost lanes, which no generation explains.
+    not faults, and so they are above `max_low_links` alike. `max_narrow_share`: the same for lost
+    lanes, which no generation explains.
     `common_share` and `min_common`: when this part of a device's ports changed alike, one common
     cause is named. `generation_ratio`: a device-id maximum is believed only when the link runs
     below this part of it, because cards of one chip are sold at neighbouring rates.
@@ -42,6 +44,7 @@ class PortStateLimits:
     min_equals: int = 3
     majority_share: float = 0.6
     max_low_share: float = 0.1
+    max_low_links: int = 2
     max_narrow_share: float = 0.25
     common_share: float = 0.75
     min_common: int = 3

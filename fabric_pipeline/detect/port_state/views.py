@@ -26,6 +26,8 @@ _GUID = re.compile(r"\bguid (0x[0-9a-f]{16})\b")
 _TYPE = re.compile(r"\((MT\w{1,10})\)")
 
 Key = tuple[str, ...]
+_MAX_REFS = 60  # a finding about a whole fabric need not quote each of its ports
+_NEVER_ASSIGNED = frozenset({0.0, 65535.0})  # LIDs of a port that no subnet manager has set up
 
 
 @dataclass(slots=True)
@@ -127,17 +129,28 @@ def linked_views(captures: Captures) -> list[PortView]:
     return [view for view in captures.views.values() if not view.is_netdev and view.is_up]
 
 
+def netdev_of(view: PortView, captures: Captures) -> PortView | None:
+    """The network interface over a port, by PCI address."""
+    if not view.pci:
+        return None
+    key: Key = ("pci", view.key[1], view.pci, "net", "")
+    return captures.views.get(key)
+
+
+def keeps_lid(view: PortView) -> bool:
+    """True for an InfiniBand port that holds LIDs only a subnet manager could have given it."""
+    lids = (view.mark("base lid"), view.mark("sm lid"))
+    return view.link_type == "infiniband" and all(lid not in _NEVER_ASSIGNED for lid in lids)
+
+
 def evidence(readings: Iterable[Reading | None]) -> list[EvidenceRef]:
-    """References to readings, without doubles and gaps."""
-    refs: list[EvidenceRef] = []
+    """References to the first readings, without doubles and gaps."""
+    refs: dict[EvidenceRef, None] = {}
     for reading in readings:
-        if reading is None:
-            continue
-        text = f"{reading.counter_text}: {reading.value_text}"
-        ref = EvidenceRef(reading.file, reading.line, excerpt=text)
-        if ref not in refs:
-            refs.append(ref)
-    return refs
+        if reading is not None and len(refs) < _MAX_REFS:
+            text = f"{reading.counter_text}: {reading.value_text}"
+            refs[EvidenceRef(reading.file, reading.line, excerpt=text)] = None
+    return list(refs)
 
 
 def _is_relevant(reading: Reading) -> bool:

@@ -32,6 +32,8 @@ class Spike:
     lane: int | None
     link_type: str
     counter: str
+    gpu_uuid: str
+    scope: str
     error_class: str
     class_basis: str
     spike: int
@@ -51,7 +53,6 @@ class Spike:
     file: str
     line: int | None
     last_line: int | None
-    scope: str = "link"
 
     @property
     def severity(self) -> str:
@@ -66,7 +67,7 @@ class Spike:
     def row(self, drop: str) -> tuple[Any, ...]:
         """Values in the column order of spike_detections."""
         return (
-            drop, self.node, self.interface, self.lane, self.link_type, self.counter, self.error_class, self.class_basis, self.spike,
+            drop, self.node, self.interface, self.lane, self.link_type, self.counter, self.gpu_uuid, self.scope, self.error_class, self.class_basis, self.spike,
             self.start_ts, self.end_ts, self.events, self.exposure_s, self.rate_per_hour, self.series_events, self.series_exposure_s,
             self.expected_events, self.surprise, self.peers, self.peer_median_events, self.burstiness,
             "yes" if self.is_lower_bound else "no", json.dumps([hit.as_dict() for hit in self.hits]), self.severity,
@@ -141,7 +142,8 @@ def _expected(row: dict[str, Any], series: dict[str, Any]) -> float:
 def _snapshot_spike(row: dict[str, Any], limits: SpikeLimits) -> Spike | None:
     if row["timed_samples"] > 0:  # watched over time and silent: an old total is no new error
         return None
-    events = row["events"] if row["measured"] > 1 and row["events"] > 0 else row["last_value"]
+    # The counter itself and its growth between captures are both lower bounds of what happened.
+    events = max(row["events"], row["last_value"] or 0)
     grown = row["measured"] <= 1 or row["events"] > 0 or row["is_saturated"]
     if not events or not grown:
         return None
@@ -177,11 +179,12 @@ def _spike(
 ) -> Spike:
     return Spike(
         node=row["node"], interface=row["interface"], lane=row["lane"], link_type=series["link_type"], counter=row["counter"],
+        gpu_uuid=row["gpu_uuid"], scope=row["scope"],
         error_class=series["error_class"], class_basis=series["class_basis"], spike=int(row["spike"]), start_ts=row["start_ts"],
         end_ts=row["end_ts"], events=float(row["events"]), exposure_s=row["exposure_s"], series_events=float(series["events"]),
         series_exposure_s=series["exposure_s"], expected_events=expected, surprise=surprising, peers=int(series["peers"]),
         peer_median_events=series["median_events"], burstiness=burst, is_lower_bound=bool(row["is_lower_bound"]), hits=hits,
-        file=row["file"], line=row["line"], last_line=row["last_line"], scope=row["scope"],
+        file=row["file"], line=row["line"], last_line=row["last_line"],
     )  # fmt: skip
 
 

@@ -28,13 +28,17 @@ select link_type, counter, scope, count(*) - 1 as peers, median(events) as media
 from error_series where measured > 0 group by link_type, counter, scope
 """
 
+_SAME_SERIES = " and ".join(
+    f"c.{name} is not distinct from s.{name}" for name in SERIES.split(", ")
+)
+
 # Active samples joined into intervals: a pause of more than five usual steps ends an interval.
 INTERVALS_SQL = f"""
 with active as (
     select c.*, s.step_s, lag(c.ts) over w as previous_ts
-    from link_counters c join error_series s on {" and ".join(f"c.{name} is not distinct from s.{name}" for name in SERIES.split(", "))}
+    from link_counters c join error_series s on {_SAME_SERIES}
     where c.delta > 0 and c.elapsed_s > 0 and c.error_class <> '' and c.quality <> 'clock_skew'
-    window w as (partition by {", ".join("c." + name for name in SERIES.split(", "))} order by c.sample)
+    window w as (partition by {", ".join(f"c.{name}" for name in SERIES.split(", "))} order by c.sample)
 ), numbered as (
     select *, sum(case when previous_ts is null or date_diff('second', previous_ts, ts) > greatest(5 * step_s, 60) then 1 else 0 end)
         over (partition by {SERIES} order by sample) as spike

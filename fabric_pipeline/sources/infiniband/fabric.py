@@ -20,7 +20,7 @@ _MAX_ADAPTER_PORTS = 2  # no channel adapter has more; a higher port number show
 
 @dataclass(frozen=True, slots=True)
 class RawEnd:
-    """One end of a link as printed. `kind`: `switch`, `adapter` or "" when the tool does not say."""
+    """One end of a link as printed. `kind`: `switch`, `adapter` or "" when not stated."""
 
     kind: str
     name: str
@@ -134,9 +134,15 @@ class Fabric:
         return port
 
     def link(self, a: PortRef, b: PortRef, levels: Levels | None = None) -> None:
-        """Keep a link once, whichever end came first."""
+        """Keep a link once, whichever end came first; a later row may know more GUIDs and LIDs."""
         key = frozenset((a.id, b.id))
-        if a.id == b.id or key in self.links:
+        if a.id == b.id:
+            return
+        known = self.links.get(key)
+        if known is not None:
+            for end in (a.end(), b.end()):
+                side = "a" if known["a"]["port"] == end["port"] else "b"
+                known[side] = end | known[side]
             return
         first, second = sorted((a, b), key=lambda port: port.id)
         entry: dict[str, Any] = {

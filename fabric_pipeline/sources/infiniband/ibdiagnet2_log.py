@@ -12,7 +12,7 @@ from typing import ClassVar
 from fabric_pipeline.model.records import Reading, ReadResult
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.infiniband.ibdiagnet_statements import Statements
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits
+from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, stamped
 
 _MARKED = re.compile(r"^\s*-(?P<mark>[EWI])-\s+(?P<text>\S.*)$")
 _MINE = re.compile(
@@ -54,7 +54,7 @@ class Ibdiagnet2LogReader:
         finish(result, statements)
         if other:
             result.facts["remarks_without_port"] = other
-        return result
+        return stamped(result, file)
 
 
 def stage_reading(line: int, stage: str, errors: str) -> Reading:

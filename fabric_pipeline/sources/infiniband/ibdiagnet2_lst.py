@@ -13,7 +13,7 @@ from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.infiniband.fabric import Fabric, FabricRow, Levels, Names, RawEnd
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
+from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
 from fabric_pipeline.sources.infiniband.rates import LANE_GBPS, lane_name, nominal_lane_gbps
 
 GENERATION = "device generation"  # `Reading.state` of a maximum that follows from device ids alone
@@ -87,7 +87,7 @@ class Ibdiagnet2LstReader:
         result.readings = fabric.readings
         result.topology = fabric.topology() if rows else None
         result.facts["links"] = len(rows)
-        return result
+        return stamped(result, file)
 
 
 def _row(number: int, found: re.Match[str]) -> FabricRow:

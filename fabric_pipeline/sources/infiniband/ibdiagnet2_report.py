@@ -13,7 +13,7 @@ from fabric_pipeline.model.records import ReadResult, UnknownFact
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.infiniband.ibdiagnet2_log import finish, stage_reading
 from fabric_pipeline.sources.infiniband.ibdiagnet_statements import Statements
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, head_lines
+from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, head_lines, stamped
 
 _BULLET = re.compile(r"^\s{0,6}[*-]\s+(?:-[EWI]-\s+)?(?P<text>\S.*)$")
 _MINE = re.compile(
@@ -64,7 +64,7 @@ class Ibdiagnet2ReportReader:
                 statements.take(number, found.group("text"), "E")
         finish(result, statements)
         _name_gap(stages, statements, result)
-        return result
+        return stamped(result, file)
 
 
 def _name_gap(stages: dict[str, int], statements: Statements, result: ReadResult) -> None:
@@ -76,6 +76,7 @@ def _name_gap(stages: dict[str, int], statements: Statements, result: ReadResult
                 "",
                 "",
                 "ports with counter errors",
-                f"the stage {_COUNTER_STAGE} counted {counted} errors and the report lists {listed}",
+                f"the stage {_COUNTER_STAGE} counted {counted} errors "
+                f"and the report lists {listed}",
             )
         )

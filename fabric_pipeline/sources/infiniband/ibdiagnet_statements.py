@@ -1,4 +1,4 @@
-"""Statements of ibdiagnet2 about ports and links, as they stand in its log and in reports made of it.
+"""Statements of ibdiagnet2 about ports and links, as they stand in its log and in reports.
 
 `S<guid>/N<guid>/P20` names a port by GUID, `host/U1/P1` or `host/mlx5_0/P1` by description; port
 numbers are decimal here, cages count as `1/3/1`. A statement becomes readings or a context event.

@@ -1,4 +1,4 @@
-"""Reads `iblinkinfo`: the link table of a fabric, as blocks a node or as one line a link (`--line`).
+"""Reads `iblinkinfo`: the link table of a fabric, in blocks a node or one line a link (`--line`).
 
 Rows say width, line rate and state of a port and which port is at the far end; a port that is down
 has no far end. The hint in brackets (`Could be 12X`) is kept as a maximum and not believed here.
@@ -14,7 +14,7 @@ from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.infiniband.fabric import Fabric, FabricRow, Levels, Names, RawEnd
 from fabric_pipeline.sources.infiniband.guids import normalise_guid, split_description
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
+from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
 from fabric_pipeline.sources.infiniband.rates import lane_name, nominal_lane_gbps
 
 HINT = "tool hint"  # `Reading.state` of a maximum that iblinkinfo only suggests
@@ -82,7 +82,7 @@ class IblinkinfoReader:
         result.readings = fabric.readings
         result.topology = fabric.topology() if rows else None
         result.facts["link_rows"] = len(rows)
-        return result
+        return stamped(result, file)
 
 
 _ROW_START = re.compile(r"^(?!\s*Link info:)[^=]{0,220}==\(.{0,120}==>")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
@@ -27,6 +28,9 @@ _ROW = re.compile(
     r"(?:\((?P<peer_guid>[0-9a-fA-F]{1,16})\))?\s*"
     r"(?:#\s*(?:lid (?P<lid>\d{1,6}) lmc \d{1,3} )?\"(?P<name>[^\"]{0,128})\""
     r"(?: lid (?P<peer_lid>\d{1,6})(?: (?P<width>\d{1,2})x(?P<speed>\S{1,8}))?)?)?"
+)
+_GENERATED = re.compile(
+    r"^#\s*Topology file: generated on (\w{3} \w{3} {1,2}\d{1,2} [\d:]{8} \d{4})"
 )
 _START = re.compile(r"^(?:[<>]\s?)?\[\d{1,4}\]")
 _HEADS = re.compile(
@@ -62,8 +66,11 @@ class IbnetdiscoverReader:
         """Width and speed of every linked port, and the links."""
         result = ReadResult()
         rows, node = list[FabricRow](), _Node("", "", "", None)
+        taken = file.hints.time
         for number, line in body_lines(file, result):
-            if found := _NODE.match(line):
+            if found := _GENERATED.match(line):
+                taken = taken or _written_at(found.group(1), file)
+            elif found := _NODE.match(line):
                 lid = found.group("lid")
                 node = _Node(
                     _KINDS[found.group(2)],
@@ -78,6 +85,8 @@ class IbnetdiscoverReader:
                 else:
                     rows.append(row)
         self._finish(rows, result)
+        for reading in result.readings:
+            reading.time = taken
         return result
 
     def _finish(self, rows: list[FabricRow], result: ReadResult) -> None:
@@ -91,6 +100,15 @@ class IbnetdiscoverReader:
         result.readings = fabric.readings
         result.topology = fabric.topology() if rows else None
         result.facts["link_rows"] = len(rows)
+
+
+def _written_at(text: str, file: SourceFile) -> datetime | None:
+    """The local time of the header in UTC; None when it is no C-locale date."""
+    try:
+        local = datetime.strptime(text, "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007
+    except ValueError:
+        return None
+    return local.replace(tzinfo=file.hints.timezone).astimezone(UTC)
 
 
 def _row(number: int, line: str, node: _Node) -> FabricRow | None:

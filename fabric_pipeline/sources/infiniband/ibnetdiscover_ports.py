@@ -13,7 +13,7 @@ from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.infiniband.fabric import Fabric, FabricRow, Levels, Names, RawEnd
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
+from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
 from fabric_pipeline.sources.infiniband.rates import LANE_GBPS
 
 _ROW = re.compile(
@@ -57,7 +57,7 @@ class IbnetdiscoverPortsReader:
         result.topology = fabric.topology() if rows else None
         result.facts["ports"] = len(rows)
         result.facts["ports_without_peer"] = sum(row.peer is None for row in rows)
-        return result
+        return stamped(result, file)
 
 
 def _row(number: int, found: re.Match[str]) -> FabricRow:

@@ -20,7 +20,7 @@ from fabric_pipeline.sources.infiniband.guids import (
     split_description,
 )
 from fabric_pipeline.sources.infiniband.iblinkinfo import parse_row
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
+from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
 from fabric_pipeline.sources.infiniband.ports import PortRef, adapter_port, switch_port
 
 _NODE = re.compile(
@@ -80,7 +80,7 @@ class IbqueryerrorsReader:
             fabric.add(row, names, "ibqueryerrors link info")
         result.readings += fabric.readings
         result.topology = fabric.topology() if rows else None
-        return result
+        return stamped(result, file)
 
 
 def _node(found: re.Match[str]) -> _Current:

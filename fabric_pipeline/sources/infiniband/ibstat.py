@@ -18,6 +18,7 @@ from fabric_pipeline.sources.infiniband.lines import (
     count_hits,
     head_lines,
     reject,
+    stamped,
     typed_command,
 )
 from fabric_pipeline.sources.infiniband.ports import PortRef
@@ -95,7 +96,7 @@ class IbstatReader:
             _emit(section, host, result)
         if device and not sections:
             result.unknown.append(UnknownFact(host, device, "port state", "no port is listed"))
-        return result
+        return stamped(result, file)
 
 
 def _has_field(file: SourceFile, name: str) -> bool:

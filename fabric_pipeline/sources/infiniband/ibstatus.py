@@ -12,7 +12,13 @@ from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, typed_command
+from fabric_pipeline.sources.infiniband.lines import (
+    body_lines,
+    count_hits,
+    reject,
+    stamped,
+    typed_command,
+)
 from fabric_pipeline.sources.infiniband.ports import PortRef
 from fabric_pipeline.sources.infiniband.rates import parse_rate
 from fabric_pipeline.sources.infiniband.states import logical_state, physical_state
@@ -64,7 +70,7 @@ class IbstatusReader:
                 reject(result, number, line, "a line of an ibstatus block without a known field")
         for block in blocks:
             _emit(block, host, result)
-        return result
+        return stamped(result, file)
 
 
 def _emit(block: _Block, host: str, result: ReadResult) -> None:

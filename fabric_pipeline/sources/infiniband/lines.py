@@ -66,6 +66,14 @@ def body_lines(file: SourceFile, result: ReadResult) -> Iterator[tuple[int, str]
             yield number, clean(line)
 
 
+def stamped(result: ReadResult, file: SourceFile) -> ReadResult:
+    """The result with the capture's time, where one is known and a reading has none of its own."""
+    for reading in result.readings:
+        if reading.time is None:
+            reading.time = file.hints.time
+    return result
+
+
 def reject(result: ReadResult, line: int | None, text: str, rule: str) -> None:
     """Keep a line that belongs to the format and cannot be read."""
     result.rejected.append(RejectedLine(line, text[:MAX_TEXT], rule))

@@ -13,7 +13,13 @@ from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.infiniband.lines import TypedCommand, clean, head_lines, reject
+from fabric_pipeline.sources.infiniband.lines import (
+    TypedCommand,
+    clean,
+    head_lines,
+    reject,
+    stamped,
+)
 from fabric_pipeline.sources.infiniband.lines import typed_command as _typed
 from fabric_pipeline.sources.infiniband.mlxlink_sections import Section, emit, port_of_device
 from fabric_pipeline.sources.infiniband.mlxlink_text import module_facts
@@ -56,7 +62,7 @@ class MlxlinkJsonReader:
             if section.fields:
                 emit(section, result)
                 result.facts.setdefault("modules", []).append(module_facts(section))
-        return result
+        return stamped(result, file)
 
 
 def _outputs(text: str, result: ReadResult) -> Iterator[tuple[int, Any]]:

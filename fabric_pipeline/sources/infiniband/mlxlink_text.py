@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.infiniband.lines import TypedCommand, body_lines, count_hits
+from fabric_pipeline.sources.infiniband.lines import TypedCommand, body_lines, count_hits, stamped
 from fabric_pipeline.sources.infiniband.lines import typed_command as _typed
 from fabric_pipeline.sources.infiniband.mlxlink_sections import Section, emit, port_of_device
 
@@ -111,7 +111,7 @@ class MlxlinkTextReader:
             if section.fields:
                 emit(section, result)
                 result.facts.setdefault("modules", []).append(module_facts(section))
-        return result
+        return stamped(result, file)
 
 
 def module_facts(section: Section) -> dict[str, str]:

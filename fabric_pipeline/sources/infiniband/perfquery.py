@@ -13,7 +13,7 @@ from typing import ClassVar
 from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.model.records import Reading, ReadResult, UnknownFact
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
+from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
 from fabric_pipeline.sources.infiniband.ports import PortRef, switch_port
 
 _HEADER = re.compile(
@@ -66,7 +66,7 @@ class PerfqueryReader:
         for block in blocks:
             result.readings += block.readings
         _name_gaps(blocks, result)
-        return result
+        return stamped(result, file)
 
 
 _PMA_ROW = re.compile(

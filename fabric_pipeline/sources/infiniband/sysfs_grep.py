@@ -11,7 +11,13 @@ from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, typed_command
+from fabric_pipeline.sources.infiniband.lines import (
+    body_lines,
+    count_hits,
+    reject,
+    stamped,
+    typed_command,
+)
 from fabric_pipeline.sources.infiniband.sysfs_paths import Item, read_items
 
 _LINE = re.compile(
@@ -41,7 +47,7 @@ class SysfsGrepReader:
         result, hosts = ReadResult(), [file.hints.node]
         items = list(_items(file, result, hosts))
         read_items(items, next((host for host in hosts if host), ""), result)
-        return result
+        return stamped(result, file)
 
 
 def _items(file: SourceFile, result: ReadResult, hosts: list[str]) -> Iterator[Item]:

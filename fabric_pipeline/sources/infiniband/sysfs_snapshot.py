@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.infiniband.lines import reject
+from fabric_pipeline.sources.infiniband.lines import reject, stamped
 from fabric_pipeline.sources.infiniband.sysfs_paths import Item, read_items
 
 _KEY = re.compile(
@@ -51,7 +51,7 @@ class SysfsSnapshotReader:
         )
         read_items(items, file.hints.node, result)
         result.facts["paths"] = len(paths)
-        return result
+        return stamped(result, file)
 
 
 def _load(file: SourceFile, result: ReadResult) -> list[tuple[str, str]]:

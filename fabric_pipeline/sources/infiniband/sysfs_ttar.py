@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
+from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
 from fabric_pipeline.sources.infiniband.sysfs_paths import PORT_PATH, Item, read_items
 
 _PATH = re.compile(r"^Path: (?P<path>\S.{0,400})$")
@@ -40,7 +40,7 @@ class SysfsTtarReader:
         """States, rates and counters of the ports archived."""
         result = ReadResult()
         read_items(list(_items(file, result)), file.hints.node, result)
-        return result
+        return stamped(result, file)
 
 
 def _items(file: SourceFile, result: ReadResult) -> Iterator[Item]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
+from fabric_pipeline.sources.base import Hints
 from fabric_pipeline.sources.infiniband.ibnetdiscover import IbnetdiscoverReader
 from fabric_pipeline.sources.infiniband.ibnetdiscover_ports import IbnetdiscoverPortsReader
 from fabric_pipeline.sources.infiniband.ibswitches import IbswitchesReader
@@ -36,6 +38,15 @@ def test_each_link_once_with_levels_at_both_ends(tmp_path: Path) -> None:
     assert one(result, "alder-1/port-33", "width").value == 1
     # an aggregation node inside the switch has no host name
     assert frozenset({"alder-1/port-41", "0x0000000000bb0009/port-1"}) in ends(result)
+
+
+def test_time_of_the_header_in_the_zone_of_the_drop(tmp_path: Path) -> None:
+    east = Hints(timezone=timezone(timedelta(hours=2)))
+    assert read(TOPOLOGY, tmp_path, FILE, east).readings[0].time == datetime(
+        2026, 11, 9, 6, tzinfo=UTC
+    )
+    odd = FILE.replace("Mon Nov  9", "lun. 9 nov.")
+    assert read(TOPOLOGY, tmp_path, odd).readings[0].time is None
 
 
 def test_cut_row_is_refused_and_rows_without_rate_are_unknown(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hypothesis import given
@@ -63,9 +64,10 @@ def test_single_port_form_and_fdr10(tmp_path: Path) -> None:
     assert one(result, "mlx4_0/2", "speed_gbps").value == 40
 
 
-def test_hint_names_the_node(tmp_path: Path) -> None:
-    result = read(READER, tmp_path, port("mlx5_0"), Hints(node="oak-3"))
-    assert {r.node for r in result.readings} == {"oak-3"}
+def test_hints_name_node_and_time(tmp_path: Path) -> None:
+    noon = datetime(2026, 6, 1, 12, tzinfo=UTC)
+    result = read(READER, tmp_path, port("mlx5_0"), Hints(node="oak-3", time=noon))
+    assert {(r.node, r.time) for r in result.readings} == {("oak-3", noon)}
 
 
 def test_cut_listing_names_what_is_missing(tmp_path: Path) -> None:

@@ -1,0 +1,45 @@
+# make run   builds the environment, processes the shipped drops, says what was found
+# make test  linters, types, import rules, all tests
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test setup setup-test lint docs lock clean
+
+run: setup
+	@$(BIN)/fabric-pipeline run
+
+test: setup-test lint
+	$(BIN)/pytest -n 2 --dist loadfile
+
+setup: $(VENV)/.installed
+setup-test: $(VENV)/.installed-test
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else 0'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-test: requirements-test.lock $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.lock
+	@touch $@
+
+lint: setup-test
+	$(BIN)/ruff check fabric_pipeline fabric_pipeline_tests benchmarks
+	$(BIN)/ruff format --check fabric_pipeline fabric_pipeline_tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# Reference pages and JSON Schemas, generated from the code; a test compares them.
+docs: setup
+	$(BIN)/python -m fabric_pipeline.workflows.reference_pages docs/reference
+
+# Needs uv; the result names no index host.
+lock:
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --constraint constraints.txt -o requirements.lock pyproject.toml requirements-build.in
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --constraint requirements.lock --extra test -o requirements-test.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) .dagster data/warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,358 @@
+"""The fabric as a rack drawing in text: switches above, racks side by side, a tick for every link.
+
+Pure: a `FabricView` and a width in, rich text out. A large fabric is drawn as a floor plan with one
+sign a node, and only nodes with trouble are opened. One node in full is `node_view`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.cells import cell_len
+from rich.console import Group
+from rich.text import Text
+
+from fabric_pipeline.cli.fabric_style import (
+    COLOURS,
+    MUTED,
+    TITLE,
+    Glyphs,
+    glyphs,
+    plural,
+    span_text,
+    word,
+)
+from fabric_pipeline.cli.link_list import LinkList, on_no_link, state_counts
+from fabric_pipeline.cli.text_layout import (
+    Lines,
+    beside,
+    flow,
+    grid,
+    packed,
+    padded,
+    picture,
+    text,
+    wrapped,
+)
+from fabric_pipeline.workflows.fabric_view_model import (
+    STATES,
+    TROUBLE,
+    Device,
+    FabricView,
+    NodeView,
+    Port,
+    RackView,
+    SwitchView,
+    rank,
+    worst,
+)
+
+_OPEN_NODES = 16  # more nodes than this are drawn as a floor plan
+_OPEN_TROUBLED = 6
+_OPEN_SWITCHES = 24
+_CARD_GAP = 2
+
+
+def render_topology(view: FabricView, *, width: int, unicode: bool = True) -> Group:
+    """The whole fabric, no line wider than `width` columns."""
+    signs = glyphs(unicode)
+    lines = heading(view, signs, width)
+    lines += _switches(view, signs, width)
+    if len(view.nodes) <= _OPEN_NODES:
+        lines += [text(), *_racks(view.racks, signs, width)]
+    else:
+        lines += _floor(view, signs, width)
+    lines += [text(), *legend(signs, width), *troubles(view, signs, width)]
+    return picture(lines, width)
+
+
+def heading(view: FabricView, signs: Glyphs, width: int) -> Lines:
+    """Site, drop and time, what there is, and how many links are in which state."""
+    nodes = view.nodes
+    gpus = sum(len(node.of_kind("gpu")) for node in nodes)
+    lines = packed(
+        [
+            text((signs.name(view.site) or "Fabric", TITLE)),
+            text("drop ", (signs.name(view.drop), TITLE)),
+            text(span_text(view.window_start, view.window_end)),
+        ],
+        width,
+    )
+    said = [
+        f"{plural(len(nodes), 'node')} in {plural(len(view.racks), 'rack')}",
+        plural(gpus, "GPU"),
+        plural(len(view.switches), "switch", "switches"),
+        plural(len(view.links), "link"),
+    ]
+    if not view.has_topology:
+        said[0] = plural(len(nodes), "node")
+    lines += packed([text((piece, MUTED)) for piece in said], width)
+    lines += packed([*state_counts(view.links, signs), *_one_sided(view)], width)
+    for note in view.notes:
+        lines += wrapped(note, width, style=COLOURS["watch"])
+    return lines
+
+
+def legend(signs: Glyphs, width: int) -> Lines:
+    """The signs, and what one tick stands for."""
+    words = {"no_data": "no data at this end"}
+    order = sorted(STATES, key=lambda state: (state == "no_data", rank(state)))
+    keys = [
+        text((signs.states[state], COLOURS[state]), f" {words.get(state, state)}") for state in order
+    ]
+    said = "One tick is one link. GPU rows: NVLink 0, 1, 2 and on, a gap where the next NVSwitch begins; nic: network ports; pcie: GPUs, NICs, switches."
+    return [*packed(keys, width), *wrapped(said, width, style=MUTED)]
+
+
+def troubles(view: FabricView, signs: Glyphs, width: int) -> Lines:
+    """The lists under the picture: degraded links, other incidents, nodes without data."""
+    listed = LinkList(view, signs, width)
+    sections = [
+        ("Degraded links", listed.degraded(view.degraded())),
+        ("Incidents on no link of this picture", listed.elsewhere(on_no_link(view))),
+        ("", listed.silent([node for node in view.nodes if node.state == "no_data"])),
+    ]
+    lines: Lines = []
+    for title, body in sections:
+        if body:
+            lines += [text(), *([text((title, TITLE))] if title else []), *body]
+    return lines or [text(), text(("No link stands out in this drop.", TITLE))]
+
+
+def node_card(node: NodeView, signs: Glyphs, width: int) -> Lines:
+    """One node: where it is, its GPUs with their NVLinks, its NICs and its PCIe links."""
+    gpus = [gpu for gpu in node.of_kind("gpu") if gpu.ports_of("nvlink") or gpu.reading]
+    rows = [_gpu_row(gpu, signs) for gpu in gpus]
+    lines = [_card_head(node, signs, width)]
+    half = (len(rows) + 1) // 2
+    widest = max((row.cell_len for row in rows), default=0)
+    if len(rows) > 1 and 2 * widest + 2 <= width:
+        lines += beside([rows[:half], rows[half:]], widest, 2)
+    else:
+        lines += [line for row in rows for line in _broken(row, width)]
+    lines += _other_rows(node, signs, width)
+    return lines
+
+
+def ticks(ports: Iterable[Port], signs: Glyphs) -> Text:
+    """One sign per port, runs of the same state as one piece."""
+    line = text()
+    run = ""
+    style = ""
+    for port in ports:
+        state = port.state
+        if COLOURS[state] != style:
+            line.append(run, style)
+            run, style = "", COLOURS[state]
+        run += signs.states[state]
+    return line.append(run, style)
+
+
+def by_far_device(ports: Sequence[Port]) -> list[list[Port]]:
+    """Ports in groups of the same far device, as long as they stand together."""
+    groups: list[list[Port]] = []
+    before = None
+    for port in ports:
+        far = port.far.device if port.far else ""
+        if not groups or far != before:
+            groups.append([])
+        groups[-1].append(port)
+        before = far
+    return groups if len(groups) <= len(ports) / 2 else [list(ports)]
+
+
+def _one_sided(view: FabricView) -> list[Text]:
+    number = sum(
+        link.state != "no_data" and any(end.reading.state == "no_data" for end in link.ends)
+        for link in view.links
+    )
+    return [text((f"({number:,} measured at one end only)", MUTED))] if number else []
+
+
+def _switches(view: FabricView, signs: Glyphs, width: int) -> Lines:
+    lines: Lines = []
+    tiers = sorted({switch.tier for switch in view.switches}, key=lambda tier: (_height(tier), tier))
+    for tier in tiers:
+        all_of = [switch for switch in view.switches if switch.tier == tier]
+        shown = all_of
+        if len(all_of) > _OPEN_SWITCHES:
+            shown = [switch for switch in all_of if switch.state in TROUBLE][:_OPEN_SWITCHES]
+        title = f"{(signs.name(tier, 10) or 'switch').upper():<7} "
+        lines.append(text())
+        lines += flow(_switch_tiles(shown, signs), width, first=title)
+        if len(shown) < len(all_of):
+            lines.append(_hidden_switches(all_of, shown, "" if shown else title, signs))
+    return lines
+
+
+def _height(tier: str) -> int:
+    return {"core": 0, "spine": 1, "leaf": 2}.get(tier, 3)
+
+
+def _hidden_switches(
+    all_of: Sequence[SwitchView], shown: Sequence[SwitchView], title: str, signs: Glyphs
+) -> Text:
+    hidden = [switch.state for switch in all_of if switch not in shown]
+    line = text((title or " " * 8, TITLE))
+    more = "more " if shown else ""
+    line.append(f"{len(hidden):,} {more}without trouble", MUTED)
+    silent = hidden.count("no_data")
+    if silent:
+        line.append(f", {silent:,} of them without data {signs.states['no_data']}", COLOURS["no_data"])
+    return line
+
+
+def _switch_tiles(switches: Sequence[SwitchView], signs: Glyphs) -> list[Text]:
+    names = [signs.name(switch.name, 24) for switch in switches]
+    places = [
+        " ".join(signs.name(p, 12) for p in (switch.rack, switch.unit) if p) for switch in switches
+    ]
+    widest = max((cell_len(name) for name in names), default=0)
+    place_width = max((cell_len(place) for place in places), default=0)
+    tiles = []
+    for switch, name, place in zip(switches, names, places, strict=True):
+        tile = padded(text((name, _name_style(switch.state))), widest).append(" ")
+        tile.append_text(padded(text((place, MUTED)), place_width)).append(" " if place_width else "")
+        groups = by_far_tier(switch.ports)
+        tile.append_text(text(" ").join(ticks(group, signs) for group in groups))
+        tiles.append(tile)
+    width = max((tile.cell_len for tile in tiles), default=0)
+    return [padded(tile, width) for tile in tiles]
+
+
+def by_far_tier(ports: Sequence[Port]) -> list[list[Port]]:
+    """Ports to nodes, then ports to other switches; empty groups are left out."""
+    down = [port for port in ports if port.far is None or port.far.node]
+    up = [port for port in ports if port.far is not None and not port.far.node]
+    return [group for group in (down, up) if group]
+
+
+def _racks(racks: Sequence[RackView], signs: Glyphs, width: int) -> Lines:
+    card_width = _card_width([node for rack in racks for node in rack.nodes], signs, width)
+    blocks = []
+    for rack in racks:
+        block = [_rack_head(rack, signs, card_width)]
+        for number, node in enumerate(rack.nodes):
+            block += [text()] if number else []
+            block += node_card(node, signs, card_width)
+        blocks.append(block)
+    return grid(blocks, card_width, width, _CARD_GAP)
+
+
+def _rack_head(rack: RackView, signs: Glyphs, width: int) -> Text:
+    name = f" rack {signs.name(rack.name, 20)} " if rack.name else " rack not stated "
+    row = f" row {signs.name(rack.row, 12)} " if rack.row else ""
+    line = text((signs.rule * 2, MUTED), (name, TITLE))
+    if row:
+        line.append(signs.rule * 2, MUTED).append(row)
+    return line.append(signs.rule * max(0, width - line.cell_len), MUTED)
+
+
+def _card_width(nodes: Sequence[NodeView], signs: Glyphs, width: int) -> int:
+    """Wide enough for two GPUs side by side and the node's name, where the terminal allows it."""
+    rows = [_gpu_row(gpu, signs).cell_len for node in nodes for gpu in node.of_kind("gpu")]
+    heads = [cell_len(signs.name(node.name)) + cell_len(node.unit) + 16 for node in nodes]
+    two = 2 * max(rows, default=0) + 2
+    wanted = max([two if two <= width else max(rows), *heads], default=30)
+    return min(width, max(30, wanted))
+
+
+def _card_head(node: NodeView, signs: Glyphs, width: int) -> Text:
+    state = node.state
+    head = text((f"{signs.name(node.unit, 8)} ", MUTED) if node.unit else "")
+    head.append(signs.name(node.name) or "(name not known)", _name_style(state) or TITLE)
+    note = _card_note(node, signs)
+    room = width - head.cell_len - note.cell_len
+    return head.append(" " * max(1, room)).append_text(note) if note.cell_len else head
+
+
+def _card_note(node: NodeView, signs: Glyphs) -> Text:
+    """What stands out in the node: devices with trouble of their own, links in each state."""
+    if node.state == "no_data":
+        return text((f"{signs.states['no_data']} {word('no_data')}", COLOURS["no_data"]))
+    own = [node.reading.state] if node.reading else []
+    parts = [text(("node ", MUTED), (signs.states[state], COLOURS[state])) for state in own if state in TROUBLE]
+    for device in node.devices.values():
+        if device.reading and device.reading.state in TROUBLE:
+            state = device.reading.state
+            parts.append(text((f"{signs.name(device.name, 20)} ", MUTED), (signs.states[state], COLOURS[state])))
+    links = {id(port.link): port.link for port in node.ports()}.values()
+    for state in reversed(TROUBLE):
+        number = sum(link.state == state for link in links)
+        if number:
+            parts.append(text((f"{signs.states[state]} {number}", COLOURS[state])))
+    return text("  ").join(parts[:4])
+
+
+def _name_style(state: str) -> str:
+    return COLOURS[state] if state in ("warning", "critical") else ""
+
+
+def _gpu_row(gpu: Device, signs: Glyphs) -> Text:
+    number = gpu.facts.get("gpu")
+    label = str(number) if number is not None else signs.name(gpu.name, 20)
+    own = gpu.reading.state if gpu.reading else "healthy"
+    row = text((label, COLOURS[own]), " ")
+    groups = by_far_device(gpu.ports_of("nvlink"))
+    row.append_text(text(" ").join(ticks(group, signs) for group in groups))
+    if gpu.reading is not None and not groups:
+        row.append("sum ", MUTED).append(signs.states[own], COLOURS[own])
+    return row
+
+
+def _broken(row: Text, width: int) -> Lines:
+    """A row of ticks in pieces of the width; no tick may fall off the edge."""
+    pieces = [text()]
+    for at in range(row.cell_len):
+        if at and at % max(1, width) == 0:
+            pieces.append(text())
+        pieces[-1].append_text(row[at])
+    return pieces if row.cell_len > width else [row]
+
+
+def _other_rows(node: NodeView, signs: Glyphs, width: int) -> Lines:
+    nic = [port for device in node.devices.values() for port in device.ports_of("nic")]
+    pcie = [p for d in node.devices.values() for p in d.ports_of("pcie") if p.end is p.link.a]
+    kinds = {"gpu": 0, "nic": 1}
+    groups: dict[int, list[Port]] = {}
+    for port in pcie:
+        groups.setdefault(kinds.get(node.devices[port.end.device].kind, 2), []).append(port)
+    loose = [p for d in node.devices.values() if d.kind != "gpu" and d.kind != "nvswitch" for p in d.ports_of("nvlink")]
+    rows = []
+    for name, parts in (("nic", [nic]), ("pcie", [groups[k] for k in sorted(groups)]), ("nvlink", [loose])):
+        if any(parts):
+            row = text((f"{name} ", MUTED))
+            rows.append(row.append_text(text(" ").join(ticks(part, signs) for part in parts)))
+    return [line for row in packed(rows, width, gap=2) for line in _broken(row, width)]
+
+
+def _floor(view: FabricView, signs: Glyphs, width: int) -> Lines:
+    """One sign a node, rack by rack, then the cards of the nodes with real trouble."""
+    lines = [text(), text(("Floor", TITLE), ("  one sign is one node, racks in order, nodes by unit", MUTED))]
+    lines += flow(_rack_tiles(view.racks, signs, width), width, gap=2)
+    bad = [node for node in view.nodes if node.state in ("warning", "critical")]
+    bad.sort(key=lambda node: -rank(node.state))
+    if bad:
+        shown = bad[:_OPEN_TROUBLED]
+        more = f", the first {len(shown)} of {len(bad)}" if len(bad) > len(shown) else ""
+        lines += [text(), text((f"Nodes with trouble{more}", TITLE))]
+        racks = [RackView(node.rack, node.row, [node]) for node in shown]
+        lines += _racks(racks, signs, width)
+    return lines
+
+
+def _rack_tiles(racks: Sequence[RackView], signs: Glyphs, width: int) -> list[Text]:
+    names = [signs.name(rack.name, 16) or "(none)" for rack in racks]
+    widest = max(map(cell_len, names), default=0)
+    room = max(1, width - widest - 1)
+    tiles = []
+    for rack, name in zip(racks, names, strict=True):
+        states = [node.state for node in rack.nodes]
+        for start in range(0, len(states), room):
+            style = _name_style(worst(states)) or MUTED
+            tile = padded(text((name if start == 0 else "", style)), widest).append(" ")
+            for state in states[start : start + room]:
+                tile.append(signs.states[state], COLOURS[state])
+            tiles.append(tile)
+    tile_width = max((tile.cell_len for tile in tiles), default=0)
+    return [padded(tile, tile_width) for tile in tiles]
