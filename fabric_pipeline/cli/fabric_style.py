@@ -77,7 +77,7 @@ def word(state: str) -> str:
 def figure(value: float) -> str:
     """A number with thousands separators, and no more digits than it deserves."""
     if 0 < abs(value) < 1e-3:
-        return f"{value:.1e}"
+        return f"{value:.2g}"
     return f"{value:,.0f}" if abs(value) >= 10 or value == int(value) else f"{value:,.1f}"
 
 
@@ -98,9 +98,9 @@ def counter_text(reading: EndReading, signs: Glyphs) -> str:
     unit = _UNIT[reading.unit]
     bound = signs.at_least if reading.is_lower_bound else ""
     lane = "" if reading.lane is None else f" lane {reading.lane}"
-    text = f"{signs.name(reading.counter)}{lane} {bound}{figure(reading.value)}{unit}"
+    text = f"{signs.name(reading.counter)}{lane} {bound}{figure(reading.value)}"
     if reading.limit is None or reading.share is None:
-        return f"{text}, no fixed limit"
+        return f"{text}{unit}, no fixed limit"
     return f"{text} of {figure(reading.limit)}{unit}, {share_text(reading.share, signs)}"
 
 

@@ -20,7 +20,8 @@ from fabric_pipeline.cli.fabric_style import (
     plural,
     word,
 )
-from fabric_pipeline.cli.text_layout import Lines, text, wrapped
+from fabric_pipeline.cli.text_layout import Lines, padded, text, wrapped
+from fabric_pipeline.model.components import component_id, parse_component
 from fabric_pipeline.workflows.fabric_view_model import (
     TROUBLE,
     End,
@@ -66,7 +67,9 @@ class LinkList:
             head = self._head(incident.state, incident)
             lines += head
             name = self._signs.name(incident.component, 120)
-            lines += wrapped(f"{name}: {self._signs.name(incident.summary, 300)}", self._width, indent="  ")
+            lines += wrapped(
+                f"{name}: {self._signs.name(incident.summary, 300)}", self._width, indent="  "
+            )
         return lines
 
     def silent(self, nodes: Sequence[NodeView]) -> Lines:
@@ -82,24 +85,33 @@ class LinkList:
 
     def _entry(self, link: Link) -> Lines:
         incidents = [self._incidents[i] for i in link.incidents if i in self._incidents]
-        lines = self._head(link.state, incidents[0] if incidents else None)
-        for other in incidents[1:]:
+        own = [one for one in incidents if not _only_follows(link, one)]
+        lines = self._head(link.state, (own or incidents or [None])[0], is_own=bool(own))
+        for other in own[1:]:
             said = f"also {other.incident_id} {other.severity} {self._signs.name(other.fault_type)}"
-            lines.append(text("  ", (said, MUTED)))
-        names = [self._signs.name(end.name, 120) for end in link.ends]
-        widest = max(cell_len(name) for name in names)
-        joints = (self._signs.near, self._signs.far) if link.b else ("  ",)
-        for end, name, joint in zip(link.ends, names, joints, strict=True):
-            lines += self._end(end, name, widest, joint)
-        if link.b is None:
-            lines.append(text("    ", ("far end not known", MUTED)))
-        for incident in incidents:
+            lines.append(text("    ", (said, MUTED)))
+        lines += self._ends(link)
+        if own and not any(end.reading.counter for end in link.ends):
+            said = self._signs.name(own[0].summary, 300)
+            lines += wrapped(said, self._width, indent="    ")
+        for incident in own:
             lines += self._symptoms(incident, link)
-        rule = link.worst_reading.rule or next((e.reading.rule for e in link.ends if e.reading.rule), "")
+        rules = [end.reading.rule for end in link.ends if end.reading.rule]
+        rule = link.worst_reading.rule or next(iter(rules), "")
         if rule:
             said = f"rule {self._signs.name(rule, 300)}"
             lines += wrapped(said, self._width, indent="    ", style=MUTED)
         return lines
+
+    def _ends(self, link: Link) -> Lines:
+        names = [self._signs.name(end.name, 120) for end in link.ends]
+        places = [self._place(end) for end in link.ends]
+        columns = (max(map(cell_len, names)), max(map(cell_len, places)))
+        joints = (self._signs.near, self._signs.far) if link.b else ("  ",)
+        lines: Lines = []
+        for end, name, where, joint in zip(link.ends, names, places, joints, strict=True):
+            lines += self._end(end, (name, where), columns, joint)
+        return lines if link.b else [*lines, text("    ", ("far end not known", MUTED))]
 
     def _symptoms(self, incident: IncidentView, link: Link) -> Lines:
         """What else shows the fault, apart from the two ends themselves."""
@@ -115,31 +127,55 @@ class LinkList:
         said = f"follows from it: {', '.join(seen[:_MOST_NAMES])}{more}"
         return wrapped(said, self._width, indent="    ", style=MUTED)
 
-    def _head(self, state: str, incident: IncidentView | None) -> Lines:
-        colour = COLOURS.get(state, "")
-        sign = f"{self._signs.states.get(state, ' ')} {word(state).upper():<8}"
+    def _head(self, state: str, incident: IncidentView | None, *, is_own: bool = True) -> Lines:
+        """State, incident and fault; for a link that only shows another's fault, which one."""
+        sign = (f"{self._signs.states.get(state, ' ')} {word(state).upper():<8}", COLOURS[state])
         if incident is None:
-            return [text((sign, colour), "  ", ("no incident: a rule fired, nothing is accused", MUTED))]
-        fault = f"{self._signs.name(incident.fault_type)}, confidence {incident.confidence:.2f}"
-        line = text((sign, colour), "  ", (incident.incident_id, TITLE), "  ")
-        if line.cell_len + len(fault) <= self._width:
-            return [line.append(fault)]
-        return [line, *wrapped(fault, self._width, indent="  ")]
+            return [text(sign, "  ", ("no incident: a rule fired, nothing is accused", MUTED))]
+        if is_own:
+            said = f"{self._signs.name(incident.fault_type)}, confidence {incident.confidence:.2f}"
+        else:
+            said = (
+                f"follows from {self._signs.name(incident.component.removeprefix('unknown:'), 120)}"
+            )
+        line = text(sign, "  ", (incident.incident_id, TITLE), "  ")
+        if line.cell_len + cell_len(said) <= self._width:
+            return [line.append(said)]
+        return [line, *wrapped(said, self._width, indent="  ")]
 
-    def _end(self, end: End, name: str, widest: int, joint: str) -> Lines:
-        where = place_text(*self._places.get(end.node or end.device, ("", "")), self._signs)
+    def _place(self, end: End) -> str:
+        return place_text(*self._places.get(end.node or end.device, ("", "")), self._signs)
+
+    def _end(self, end: End, names: tuple[str, str], columns: tuple[int, int], joint: str) -> Lines:
+        """One end: its name and place, then what it counted, on one line where that fits."""
         counted = counter_text(end.reading, self._signs)
         share = end.reading.share
         style = COLOURS["critical"] if share is not None and share >= 1 else ""
-        parts = [name.ljust(widest + len(name) - cell_len(name)), where.ljust(13)]
-        if 4 + sum(cell_len(part) + 2 for part in parts) + len(counted) <= self._width:
-            return [text("  ", (joint, MUTED), "  ".join(parts), "  ", (counted, style))]
-        first, *rest = wrapped(f"{name} {where}".strip(), self._width - 4)
+        line = text("  ", (joint, MUTED))
+        for name, column in zip(names, columns, strict=True):
+            if column:
+                line.append_text(padded(text(name), column)).append("  ")
+        if line.cell_len + cell_len(counted) <= self._width:
+            return [line.append(counted, style)]
+        first, *rest = wrapped(" ".join(names).strip(), self._width - 4)
         return [
             text("  ", (joint, MUTED)).append_text(first),
             *(text("    ").append_text(line) for line in rest),
             *wrapped(counted, self._width, indent="      ", style=style),
         ]
+
+
+def _only_follows(link: Link, incident: IncidentView) -> bool:
+    """True when the link is among the incident's symptoms and is not its own link."""
+    ends = {end.component for end in link.ends}
+    named = {_plain(incident.component), _plain(incident.far_end)}
+    return not ends & named and bool(ends & {_plain(name) for name, _ in incident.symptoms})
+
+
+def _plain(component: str) -> str:
+    """The component id without its lane."""
+    parsed = parse_component(component)
+    return component_id(parsed.node, parsed.interface)
 
 
 def on_no_link(view: FabricView) -> list[IncidentView]:

@@ -47,13 +47,18 @@ def beside(blocks: Sequence[Lines], width: int, gap: int) -> Lines:
     return lines
 
 
-def grid(blocks: Sequence[Lines], block_width: int, width: int, gap: int) -> Lines:
-    """Blocks in as many columns as fit, row by row with an empty line between the rows."""
-    columns = max(1, (width + gap) // (block_width + gap))
+def grid(blocks: Sequence[Lines], block_width: int, width: int, gap: tuple[int, int]) -> Lines:
+    """Blocks in as many columns as fit, row by row with an empty line between the rows.
+
+    `gap` is the least and the most space between two columns.
+    """
+    columns = max(1, min(len(blocks), (width + gap[0]) // (block_width + gap[0])))
+    spare = (width - columns * block_width) // max(1, columns - 1)
+    between = max(gap[0], min(gap[1], spare))
     lines: Lines = []
     for start in range(0, len(blocks), columns):
         lines += [text()] if start else []
-        lines += beside(blocks[start : start + columns], block_width, gap)
+        lines += beside(blocks[start : start + columns], block_width, between)
     return lines
 
 

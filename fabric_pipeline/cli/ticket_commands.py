@@ -147,9 +147,9 @@ def review(
 
 
 def _put_ticket(ledger: object, ticket: str) -> None:
+    from fabric_pipeline.cli.ticket_text import ticket_text
     from fabric_pipeline.errors import GateError
     from fabric_pipeline.store.ledger import Ledger
-    from fabric_pipeline.cli.ticket_text import ticket_text
 
     assert isinstance(ledger, Ledger)  # noqa: S101 - for the type checker; imports stay inside functions
     stored = ledger.current_draft(ticket)

@@ -37,7 +37,9 @@ def ticket_text(draft: TicketDraft) -> str:
 
 
 def _lines(draft: TicketDraft) -> Iterator[str]:
-    yield from _wrapped(draft.text.title.upper() if draft.text.title.islower() else draft.text.title)
+    yield from _wrapped(
+        draft.text.title.upper() if draft.text.title.islower() else draft.text.title
+    )
     author = f"Claude ({draft.model})" if draft.drafter == "claude" else "rules"
     yield f"priority {draft.priority}, worded by {author}{', ' + draft.drafter_note if draft.drafter_note else ''}"
     yield ""
@@ -71,7 +73,10 @@ def _lines(draft: TicketDraft) -> Iterator[str]:
     if draft.topology_reading is not None:
         agrees = "agrees with" if draft.topology_reading.agrees_with_isolation else "DISAGREES with"
         yield "\nTHE DRAFTER'S OWN READING"
-        yield from _wrapped(f"{draft.topology_reading.component}: {agrees} the isolation. {draft.topology_reading.why}", "  ")
+        yield from _wrapped(
+            f"{draft.topology_reading.component}: {agrees} the isolation. {draft.topology_reading.why}",
+            "  ",
+        )
 
 
 def _section(head: str, texts: list[str], name: str) -> Iterator[str]:
@@ -87,4 +92,6 @@ def _badge(name: str) -> str:
 
 
 def _wrapped(text: str, head: str = "") -> list[str]:
-    return textwrap.wrap(plain(text), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) or [head.rstrip()]
+    return textwrap.wrap(
+        plain(text), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
+    ) or [head.rstrip()]

@@ -50,7 +50,8 @@ from fabric_pipeline.workflows.fabric_view_model import (
 _OPEN_NODES = 16  # more nodes than this are drawn as a floor plan
 _OPEN_TROUBLED = 6
 _OPEN_SWITCHES = 24
-_CARD_GAP = 2
+_CARD_GAP = (2, 6)
+_WIDEST_ROW = 60
 
 
 def render_topology(view: FabricView, *, width: int, unicode: bool = True) -> Group:
@@ -78,14 +79,13 @@ def heading(view: FabricView, signs: Glyphs, width: int) -> Lines:
         ],
         width,
     )
+    racks = sum(bool(rack.name) for rack in view.racks)
     said = [
-        f"{plural(len(nodes), 'node')} in {plural(len(view.racks), 'rack')}",
+        plural(len(nodes), "node") + (f" in {plural(racks, 'rack')}" if racks else ""),
         plural(gpus, "GPU"),
         plural(len(view.switches), "switch", "switches"),
         plural(len(view.links), "link"),
     ]
-    if not view.has_topology:
-        said[0] = plural(len(nodes), "node")
     lines += packed([text((piece, MUTED)) for piece in said], width)
     lines += packed([*state_counts(view.links, signs), *_one_sided(view)], width)
     for note in view.notes:
@@ -95,13 +95,19 @@ def heading(view: FabricView, signs: Glyphs, width: int) -> Lines:
 
 def legend(signs: Glyphs, width: int) -> Lines:
     """The signs, and what one tick stands for."""
+    said = "One tick is one link. GPU rows: NVLink 0, 1, 2 and on, a gap where the next NVSwitch begins; nic: network ports; pcie: GPUs, NICs, switches."
+    return [*legend_signs(signs, width), *wrapped(said, width, style=MUTED)]
+
+
+def legend_signs(signs: Glyphs, width: int) -> Lines:
+    """The sign of each state."""
     words = {"no_data": "no data at this end"}
     order = sorted(STATES, key=lambda state: (state == "no_data", rank(state)))
     keys = [
-        text((signs.states[state], COLOURS[state]), f" {words.get(state, state)}") for state in order
+        text((signs.states[state], COLOURS[state]), f" {words.get(state, state)}")
+        for state in order
     ]
-    said = "One tick is one link. GPU rows: NVLink 0, 1, 2 and on, a gap where the next NVSwitch begins; nic: network ports; pcie: GPUs, NICs, switches."
-    return [*packed(keys, width), *wrapped(said, width, style=MUTED)]
+    return packed(keys, width)
 
 
 def troubles(view: FabricView, signs: Glyphs, width: int) -> Lines:
@@ -116,7 +122,10 @@ def troubles(view: FabricView, signs: Glyphs, width: int) -> Lines:
     for title, body in sections:
         if body:
             lines += [text(), *([text((title, TITLE))] if title else []), *body]
-    return lines or [text(), text(("No link stands out in this drop.", TITLE))]
+    if lines:
+        return lines
+    said = "No measured link stands out." if view.links else "This drop names no link."
+    return [text(), text((said, TITLE))]
 
 
 def node_card(node: NodeView, signs: Glyphs, width: int) -> Lines:
@@ -130,8 +139,8 @@ def node_card(node: NodeView, signs: Glyphs, width: int) -> Lines:
         lines += beside([rows[:half], rows[half:]], widest, 2)
     else:
         lines += [line for row in rows for line in _broken(row, width)]
-    lines += _other_rows(node, signs, width)
-    return lines
+    rest = packed(_other_parts(node, signs), width, gap=2)
+    return lines + [line for row in rest for line in _broken(row, width)]
 
 
 def ticks(ports: Iterable[Port], signs: Glyphs) -> Text:
@@ -149,7 +158,9 @@ def ticks(ports: Iterable[Port], signs: Glyphs) -> Text:
 
 
 def by_far_device(ports: Sequence[Port]) -> list[list[Port]]:
-    """Ports in groups of the same far device, as long as they stand together."""
+    """Ports in groups of the same far device, as long as they stand together and all are known."""
+    if any(port.far is None for port in ports):
+        return [list(ports)]
     groups: list[list[Port]] = []
     before = None
     for port in ports:
@@ -171,7 +182,9 @@ def _one_sided(view: FabricView) -> list[Text]:
 
 def _switches(view: FabricView, signs: Glyphs, width: int) -> Lines:
     lines: Lines = []
-    tiers = sorted({switch.tier for switch in view.switches}, key=lambda tier: (_height(tier), tier))
+    tiers = sorted(
+        {switch.tier for switch in view.switches}, key=lambda tier: (_height(tier), tier)
+    )
     for tier in tiers:
         all_of = [switch for switch in view.switches if switch.tier == tier]
         shown = all_of
@@ -198,7 +211,9 @@ def _hidden_switches(
     line.append(f"{len(hidden):,} {more}without trouble", MUTED)
     silent = hidden.count("no_data")
     if silent:
-        line.append(f", {silent:,} of them without data {signs.states['no_data']}", COLOURS["no_data"])
+        line.append(
+            f", {silent:,} of them without data {signs.states['no_data']}", COLOURS["no_data"]
+        )
     return line
 
 
@@ -212,7 +227,9 @@ def _switch_tiles(switches: Sequence[SwitchView], signs: Glyphs) -> list[Text]:
     tiles = []
     for switch, name, place in zip(switches, names, places, strict=True):
         tile = padded(text((name, _name_style(switch.state))), widest).append(" ")
-        tile.append_text(padded(text((place, MUTED)), place_width)).append(" " if place_width else "")
+        tile.append_text(padded(text((place, MUTED)), place_width)).append(
+            " " if place_width else ""
+        )
         groups = by_far_tier(switch.ports)
         tile.append_text(text(" ").join(ticks(group, signs) for group in groups))
         tiles.append(tile)
@@ -228,15 +245,25 @@ def by_far_tier(ports: Sequence[Port]) -> list[list[Port]]:
 
 
 def _racks(racks: Sequence[RackView], signs: Glyphs, width: int) -> Lines:
-    card_width = _card_width([node for rack in racks for node in rack.nodes], signs, width)
+    """Racks side by side; nodes without a stated rack have no place, so they only fill the width."""
+    stated = [rack for rack in racks if rack.name]
+    card_width = _card_width([node for rack in stated for node in rack.nodes], signs, width)
     blocks = []
-    for rack in racks:
+    for rack in stated:
         block = [_rack_head(rack, signs, card_width)]
         for number, node in enumerate(rack.nodes):
             block += [text()] if number else []
             block += node_card(node, signs, card_width)
         blocks.append(block)
-    return grid(blocks, card_width, width, _CARD_GAP)
+    lines = grid(blocks, card_width, width, _CARD_GAP)
+    loose = [node for rack in racks if not rack.name for node in rack.nodes]
+    if loose:
+        card_width = _card_width(loose, signs, width)
+        lines += [text()] if lines else []
+        lines.append(_rack_head(RackView("", ""), signs, width))
+        cards = [node_card(node, signs, card_width) for node in loose]
+        lines += grid(cards, card_width, width, _CARD_GAP)
+    return lines
 
 
 def _rack_head(rack: RackView, signs: Glyphs, width: int) -> Text:
@@ -251,9 +278,12 @@ def _rack_head(rack: RackView, signs: Glyphs, width: int) -> Text:
 def _card_width(nodes: Sequence[NodeView], signs: Glyphs, width: int) -> int:
     """Wide enough for two GPUs side by side and the node's name, where the terminal allows it."""
     rows = [_gpu_row(gpu, signs).cell_len for node in nodes for gpu in node.of_kind("gpu")]
+    rest = [row.cell_len for node in nodes for row in _other_parts(node, signs)]
     heads = [cell_len(signs.name(node.name)) + cell_len(node.unit) + 16 for node in nodes]
     two = 2 * max(rows, default=0) + 2
-    wanted = max([two if two <= width else max(rows), *heads], default=30)
+    wanted = max(
+        [two if two <= width else max(rows), *heads, min(_WIDEST_ROW, max(rest, default=0))]
+    )
     return min(width, max(30, wanted))
 
 
@@ -271,11 +301,20 @@ def _card_note(node: NodeView, signs: Glyphs) -> Text:
     if node.state == "no_data":
         return text((f"{signs.states['no_data']} {word('no_data')}", COLOURS["no_data"]))
     own = [node.reading.state] if node.reading else []
-    parts = [text(("node ", MUTED), (signs.states[state], COLOURS[state])) for state in own if state in TROUBLE]
+    parts = [
+        text(("node ", MUTED), (signs.states[state], COLOURS[state]))
+        for state in own
+        if state in TROUBLE
+    ]
     for device in node.devices.values():
         if device.reading and device.reading.state in TROUBLE:
             state = device.reading.state
-            parts.append(text((f"{signs.name(device.name, 20)} ", MUTED), (signs.states[state], COLOURS[state])))
+            parts.append(
+                text(
+                    (f"{signs.name(device.name, 20)} ", MUTED),
+                    (signs.states[state], COLOURS[state]),
+                )
+            )
     links = {id(port.link): port.link for port in node.ports()}.values()
     for state in reversed(TROUBLE):
         number = sum(link.state == state for link in links)
@@ -310,25 +349,30 @@ def _broken(row: Text, width: int) -> Lines:
     return pieces if row.cell_len > width else [row]
 
 
-def _other_rows(node: NodeView, signs: Glyphs, width: int) -> Lines:
-    nic = [port for device in node.devices.values() for port in device.ports_of("nic")]
-    pcie = [p for d in node.devices.values() for p in d.ports_of("pcie") if p.end is p.link.a]
-    kinds = {"gpu": 0, "nic": 1}
-    groups: dict[int, list[Port]] = {}
-    for port in pcie:
-        groups.setdefault(kinds.get(node.devices[port.end.device].kind, 2), []).append(port)
-    loose = [p for d in node.devices.values() if d.kind != "gpu" and d.kind != "nvswitch" for p in d.ports_of("nvlink")]
+def _other_parts(node: NodeView, signs: Glyphs) -> list[Text]:
+    """NICs, PCIe links by what they serve, and NVLinks whose GPU is not known."""
+    devices = node.devices.values()
+    nic = [port for device in devices for port in device.ports_of("nic")]
+    pcie: dict[str, list[Port]] = {"gpu": [], "nic": [], "": []}
+    for port in (port for device in devices for port in device.ports_of("pcie")):
+        if port.end is port.link.a:
+            kind = node.devices[port.end.device].kind
+            pcie[kind if kind in pcie else ""].append(port)
+    loose = [p for d in devices if d.kind not in ("gpu", "nvswitch") for p in d.ports_of("nvlink")]
     rows = []
-    for name, parts in (("nic", [nic]), ("pcie", [groups[k] for k in sorted(groups)]), ("nvlink", [loose])):
+    for name, parts in (("nic", [nic]), ("pcie", list(pcie.values())), ("nvlink", [loose])):
         if any(parts):
-            row = text((f"{name} ", MUTED))
-            rows.append(row.append_text(text(" ").join(ticks(part, signs) for part in parts)))
-    return [line for row in packed(rows, width, gap=2) for line in _broken(row, width)]
+            drawn = text(" ").join(ticks(part, signs) for part in parts if part)
+            rows.append(text((f"{name} ", MUTED)).append_text(drawn))
+    return rows
 
 
 def _floor(view: FabricView, signs: Glyphs, width: int) -> Lines:
     """One sign a node, rack by rack, then the cards of the nodes with real trouble."""
-    lines = [text(), text(("Floor", TITLE), ("  one sign is one node, racks in order, nodes by unit", MUTED))]
+    lines = [
+        text(),
+        text(("Floor", TITLE), ("  one sign is one node, racks in order, nodes by unit", MUTED)),
+    ]
     lines += flow(_rack_tiles(view.racks, signs, width), width, gap=2)
     bad = [node for node in view.nodes if node.state in ("warning", "critical")]
     bad.sort(key=lambda node: -rank(node.state))

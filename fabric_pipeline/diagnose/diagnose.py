@@ -26,7 +26,7 @@ from fabric_pipeline.diagnose.straggler_findings import straggler_findings
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline.diagnose.verdict import verdict
 from fabric_pipeline.model.findings import Finding
-from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, UnknownFact
+from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, Run, UnknownFact
 from fabric_pipeline.model.topology import Topology
 
 PORT_LINKS = frozenset({"infiniband", "roce", "ethernet"})
@@ -45,6 +45,7 @@ class Evidence:
     states: Sequence[Reading] = ()
     port_snapshots: Sequence[Reading] = ()
     sweeps: Sequence[CollectiveTiming] = ()
+    runs: Sequence[Run] = ()
     absences: Sequence[Finding] = ()
     topology: Topology = field(default_factory=Topology)
     has_timing: bool = False
@@ -74,7 +75,7 @@ def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagn
     found += judge_events(evidence.events) + judge_job_events(evidence.events)
     found += evaluate_link_state(evidence.states) + evaluate_port_state(evidence.states, links)
     ports = evaluate_port_snapshots(evidence.port_snapshots, links)
-    sweeps = judge_sweeps(evidence.sweeps, evidence.events)
+    sweeps = judge_sweeps(evidence.sweeps, evidence.events, evidence.runs)
     found += [*ports.findings, *sweeps.findings, *evidence.absences]
     findings = merge_findings(found, evidence.topology)
     answer = verdict(findings, evidence.has_measurements)

@@ -198,6 +198,19 @@ _SPECS = (
         says="GPU performance state",
     ),
     CounterSpec(
+        "port_identity",
+        "gauge",
+        "state",
+        unit="1 present",
+        says="the hardware behind a port name; `state` holds `<tool>: <identity in words>`",
+    ),
+    CounterSpec(
+        "base_lid", "gauge", "state", unit="LID", says="LID of a port, kept when it goes down"
+    ),
+    CounterSpec("sm_lid", "gauge", "state", unit="LID", says="LID of the port's subnet manager"),
+    CounterSpec("carrier_up_count", "gauge", "state", says="times an interface got its carrier"),
+    CounterSpec("carrier_down_count", "gauge", "state", says="times an interface lost its carrier"),
+    CounterSpec(
         "fabric_check_errors",
         "gauge",
         "state",

@@ -25,12 +25,21 @@ TABLE = Table(
         NODE,
         whole("gpu", "GPU index of the rank", nullable=True, minimum=0),
         TS,
-        number("duration_us", "Duration", minimum=0),
+        number(
+            "duration_us",
+            "Duration; empty where the source states a bandwidth alone",
+            nullable=True,
+            minimum=0,
+        ),
         number("arrival_us", "How late this rank arrived", nullable=True),
         number("baseline_us", "Baseline the source itself gives", nullable=True, minimum=0),
         number("busbw_gbs", "Bus bandwidth in GB/s", nullable=True, minimum=0),
         text("model", "Model that is trained"),
         text("variant", "Keeps unlike rows apart, such as in_place"),
-        text("unit_kind", "What the duration is of", allowed=("collective", "step", "compute")),
+        text(
+            "unit_kind",
+            "What the duration is of",
+            allowed=("collective", "step", "compute", "bandwidth"),
+        ),
     ),
 )

@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol
 
 from fabric_pipeline.model.records import ReadResult
 
-HEAD_BYTES = 256 * 1024
+HEAD_BYTES = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SourceFile:
 
     @cached_property
     def head(self) -> str:
-        """The first 256 KiB as text, for format detection."""
+        """The first 128 KiB as text, for format detection."""
         with self.path.open("rb") as handle:
             return _decode(handle.read(HEAD_BYTES))
 

@@ -6,7 +6,6 @@ being installed; third parties add theirs by entry point, and a format id may ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -17,6 +16,7 @@ from fabric_pipeline.sources.base import Reader, SourceFile
 
 ENTRY_POINT_GROUP = "fabric_pipeline.sources"
 UNKNOWN_FORMAT = "unknown"
+_CERTAIN = 98  # only readers of our own contract, which nothing else can look like, are this sure
 
 _PACKAGE = "fabric_pipeline.sources"
 BUILT_IN: dict[str, str] = {
@@ -134,17 +134,15 @@ def reader_for(format_id: str) -> Reader:
 
 
 def recognise(file: SourceFile) -> Match:
-    """The reader with the highest score for this file; ties go to the earlier one in the table."""
+    """The reader with the highest score; ties go to the earlier one in the table, certainty ends the search."""
     best = Match(None, 0)
-    for reader, score in _scores(file):
+    for reader in readers():
+        score = reader.score(file)
         if score > best.score:
             best = Match(reader, score)
+        if score >= _CERTAIN:
+            break
     return best
-
-
-def _scores(file: SourceFile) -> Iterator[tuple[Reader, int]]:
-    for reader in readers():
-        yield reader, reader.score(file)
 
 
 def _load(format_id: str, target: str) -> Reader:

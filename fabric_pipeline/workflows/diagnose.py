@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from math import nan
 from typing import Any
 
 from fabric_pipeline.detect.absence.evaluate import silent_nodes, vanished_series
 from fabric_pipeline.detect.spikes.evaluate import Spike, detect_spikes
 from fabric_pipeline.detect.spikes.rules import RuleHit
 from fabric_pipeline.detect.stragglers.evaluate import Straggler, find_stragglers, waiting_groups
-from fabric_pipeline.detect.stragglers.series import LatencySeries, latency_series
+from fabric_pipeline.detect.stragglers.series import latency_series
 from fabric_pipeline.diagnose.correlate import INCREMENTS_SQL, STEP_SQL, Correlation, correlate
 from fabric_pipeline.diagnose.diagnose import PORT_LINKS, Evidence
 from fabric_pipeline.model.components import component_id
 from fabric_pipeline.model.counters import COUNTERS, STATE_COUNTERS
 from fabric_pipeline.model.findings import Finding
-from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading
+from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, Run
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.store.columns import insert_columns
@@ -45,9 +46,9 @@ order by f.file_no, line
 _PORT_SNAPSHOT_SQL = f"""
 with untimed as (
     select *, count(elapsed_s) over (partition by node, interface, lane, counter) as timed from link_counters
-    where link_type in ({_PORTS}) and kind = 'cumulative' and value is not null
+    where link_type in ({_PORTS}) and value is not null and (kind in ('cumulative', 'delta') or counter in ('effective_ber', 'symbol_ber'))
 )
-select line, counter, value, node, interface, link_type, lane, ts, gpu_uuid, socket, state, u.file, quality, scope
+select line, counter, value, kind, node, interface, link_type, lane, ts, gpu_uuid, socket, state, u.file, quality, scope
 from untimed u left join drop_files f using (file) where timed = 0 order by f.file_no, line
 """
 _SWEEP_SQL = """
@@ -84,9 +85,7 @@ def correlation_stage(connection: Any, drop_id: str, topology: Topology) -> list
     return found
 
 
-def gather_evidence(
-    connection: Any, topology: Topology, expected_nodes: Iterable[str] = ()
-) -> Evidence:
+def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = ()) -> Evidence:
     """Everything the diagnosis needs, from the stage tables in the connection."""
     return Evidence(
         spikes=_spikes(connection),
@@ -96,7 +95,8 @@ def gather_evidence(
         states=_readings(connection, _STATE_SQL),
         port_snapshots=_readings(connection, _PORT_SNAPSHOT_SQL),
         sweeps=_sweeps(connection),
-        absences=_absences(connection, topology, expected_nodes),
+        runs=runs,
+        absences=_absences(connection, topology, {node for run in runs for node in run.nodes}),
         topology=topology,
         has_timing=_scalar(
             connection, "select count(*) from collective_timings where ts is not null"
@@ -104,11 +104,6 @@ def gather_evidence(
         > 0,
         has_measurements=_has_measurements(connection),
     )
-
-
-def run_series(connection: Any) -> list[LatencySeries]:
-    """Latency series of the drop, for pictures."""
-    return latency_series(connection)
 
 
 def _has_measurements(connection: Any) -> bool:
@@ -211,6 +206,7 @@ def _sweeps(connection: Any) -> list[CollectiveTiming]:
     found = []
     for row in _dicts(connection, _SWEEP_SQL):
         row["start"] = row.pop("ts")
+        row["duration_us"] = nan if row["duration_us"] is None else row["duration_us"]
         for unused in ("drop", "file_sha256", "run_nodes"):
             row.pop(unused)
         found.append(CollectiveTiming(**row))

@@ -17,7 +17,6 @@ _NEEDED = (
     "dagster-webserver",
     "duckdb",
     "pandera",
-    "ibis-framework",
     "pydantic-ai-slim",
     "anthropic",
 )

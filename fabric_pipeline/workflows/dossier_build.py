@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from fabric_pipeline.errors import NotFoundError, UsageError
+from fabric_pipeline.errors import FabricError, NotFoundError, UsageError
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.columns import DatabaseError
 from fabric_pipeline.store.duck import connect
 from fabric_pipeline.store.filelock import locked
 from fabric_pipeline.store.lake import attach, checked_drop
@@ -35,10 +36,10 @@ from fabric_pipeline.workflows.dossier_bag import (
 from fabric_pipeline.workflows.dossier_excerpts import (
     EXCERPT_FOLDER,
     MAX_LINES,
-    Source,
     write_excerpts,
 )
 from fabric_pipeline.workflows.dossier_figure import figure
+from fabric_pipeline.workflows.dossier_readme import readme
 from fabric_pipeline.workflows.dossier_rows import (
     ROW_FOLDER,
     ROW_TABLES,
@@ -47,7 +48,8 @@ from fabric_pipeline.workflows.dossier_rows import (
     write_rows,
 )
 from fabric_pipeline.workflows.dossier_scope import scope_of
-from fabric_pipeline.workflows.dossier_texts import lineage, readme, versions
+from fabric_pipeline.workflows.dossier_sources import Source
+from fabric_pipeline.workflows.dossier_texts import lineage, versions
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
 
 STAGING = ".staging"
@@ -96,6 +98,11 @@ def build_dossier(
             manifest_sha256 = close_bag(bag, target.name, at, notes)
             files = len((bag / MANIFEST).read_text(encoding="utf-8").splitlines())
             put_in_place(bag, target)
+        except DatabaseError as error:
+            raise FabricError(
+                f"the dossier of {record.incident_id} cannot be built from the lake: {error}",
+                f"run the drop {record.drop!r} again, so that its tables are of this version",
+            ) from error
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     return Dossier(target, manifest_sha256, files, record.incident_id, head)

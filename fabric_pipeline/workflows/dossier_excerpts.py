@@ -1,4 +1,4 @@
-"""Excerpts of the source files: the lines an incident rests on, with their numbers and the file's hash.
+"""Excerpts of the source files: the lines an incident rests on, numbered, with the file's hash.
 
 A file that is gone or was changed does not stop a dossier: its excerpt says so and shows no lines. A
 line is shown as it stands, except that unprintable characters are spelt out.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 from fabric_pipeline.incidents.record import Evidence, IncidentRecord
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.workflows.dossier_bag import shown, text_sha256
 from fabric_pipeline.workflows.dossier_rows import picked
 from fabric_pipeline.workflows.dossier_scope import ranges_of
+from fabric_pipeline.workflows.dossier_sources import SAYS, Source, look_at
 
 EXCERPT_FOLDER = "excerpts"
 # Lines of one file beyond the first and last one of each reference, which are always shown.
@@ -25,31 +25,6 @@ MAX_LINES = 2000
 MAX_WIDTH = 4000  # characters of a line that are shown
 CUT = " [line cut here]"
 _PIECE = 1 << 16
-
-State = Literal["unchanged", "no_hash", "changed", "gone", "outside", "binary"]
-SAYS: Mapping[State, str] = {
-    "unchanged": "the file has the hash that the incident states",
-    "no_hash": "the incident states no hash for this file",
-    "changed": "CHANGED since it was read: the lines are no evidence any more and are not shown",
-    "gone": "GONE: the file is not where the drop was read from, no line can be shown",
-    "outside": "REFUSED: the name leads out of the drop, the file was not opened",
-    "binary": "the file is binary: numbers count its rows, which stand in rows/raw_telemetry.csv",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """One source file of an incident and what became of it."""
-
-    file: str
-    state: State
-    recorded_sha256: str
-    sha256_now: str
-
-    @property
-    def note(self) -> str:
-        """One line for `bag-info.txt`."""
-        return f"{shown(self.file)}: {SAYS[self.state]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +53,7 @@ def write_excerpts(
     sources = []
     for file in sorted({ref.file for ref in record.evidence}):
         refs = [ref for ref in record.evidence if ref.file == file]
-        source, path = _source(drop, file, next((r.sha256 for r in refs if r.sha256), ""))
+        source, path = look_at(drop, file, next((r.sha256 for r in refs if r.sha256), ""))
         wanted = _wanted(connection, file, refs)
         lines: list[tuple[int, str]] = []
         if path is not None and source.state in ("unchanged", "no_hash"):
@@ -103,33 +78,6 @@ def read_excerpt(path: Path) -> Excerpt:
             if tab and number.isdecimal():
                 lines[int(number)] = line
     return Excerpt(head.get("state", ""), head.get("sha256 of the whole file", ""), lines)
-
-
-def source_path(drop: Path, file: str) -> Path | None:
-    """Where a source file lies, None when its name leads out of the drop."""
-    parts = PurePosixPath(file).parts
-    if not parts or ".." in parts or file.startswith("/") or "\0" in file:
-        return None
-    path = drop if drop.is_file() and file == drop.name else drop / file
-    # The drop itself may hold links to files beside it, never further away (as when it was listed).
-    return path if path.resolve().is_relative_to(drop.parent.resolve()) else None
-
-
-def _source(drop: Path | None, file: str, recorded: str) -> tuple[Source, Path | None]:
-    if drop is None:
-        return Source(file, "gone", recorded, ""), None
-    path = source_path(drop, file)
-    if path is None:
-        return Source(file, "outside", recorded, ""), None
-    try:
-        now = sha256_of(path)
-        is_binary = SourceFile(path, file).is_binary
-    except OSError:
-        return Source(file, "gone", recorded, ""), None
-    state: State = "unchanged" if now == recorded else "changed" if recorded else "no_hash"
-    if is_binary and state != "changed":
-        state = "binary"
-    return Source(file, state, recorded, now), path
 
 
 def _wanted(connection: Any, file: str, refs: Sequence[Evidence]) -> set[int]:

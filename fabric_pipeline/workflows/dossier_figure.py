@@ -41,6 +41,9 @@ where start_ts is not null and end_ts is not null order by run, start_ts, end_ts
 """
 
 
+_Period = tuple[datetime, datetime]
+
+
 @dataclass(frozen=True, slots=True)
 class _Axis:
     start: datetime
@@ -74,19 +77,36 @@ def _slow(rows: Sequence[tuple[str, datetime, datetime]], axis: _Axis) -> list[s
     runs = list(dict.fromkeys(run for run, _, _ in rows))
     if not runs:
         return [_text(_LEFT, 60, "No slow interval of a run belongs to this incident.")]
-    parts = []
+    parts = [
+        _band(axis, period, _TOP, _FLOOR - _TOP, 0.15)
+        for period in _joined([row[1:] for row in rows])
+    ]
     for place, run in enumerate(runs[:_MAX_RUNS]):
         y = 50 + place * (_RUN_HEIGHT + 4)
         parts.append(_text(_LEFT - 6, y + 9, _short(run, 11), "end", run))
-        for _, start, end in (row for row in rows if row[0] == run):
-            left, right = axis.x(start), axis.x(end)
-            parts.append(
-                f'<rect x="{left:.1f}" y="{y}" width="{max(right - left, 1):.1f}" height="{_RUN_HEIGHT}" '
-                f'fill="#e0a030"/><rect x="{left:.1f}" y="{_TOP}" width="{max(right - left, 1):.1f}" '
-                f'height="{_FLOOR - _TOP}" fill="#e0a030" opacity="0.15"/>'
-            )
+        periods = _joined([row[1:] for row in rows if row[0] == run])
+        parts += [_band(axis, period, y, _RUN_HEIGHT, 1) for period in periods]
     left_out = f"; {len(runs) - _MAX_RUNS} more runs not drawn" if len(runs) > _MAX_RUNS else ""
     return [_text(_LEFT, 42, f"slow intervals of the affected runs{left_out}"), *parts]
+
+
+def _joined(periods: Sequence[_Period]) -> list[_Period]:
+    """Overlapping periods (of several groups of ranks) as one."""
+    joined: list[_Period] = []
+    for start, end in sorted(periods):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _band(axis: _Axis, period: _Period, y: float, height: float, opacity: float) -> str:
+    left, right = (axis.x(time) for time in period)
+    return (
+        f'<rect x="{left:.1f}" y="{y:g}" width="{max(right - left, 1):.1f}" height="{height:g}" '
+        f'fill="#e0a030" opacity="{opacity:g}"/>'
+    )
 
 
 def _errors(rows: Sequence[tuple[str, str, datetime, float]], axis: _Axis) -> list[str]:

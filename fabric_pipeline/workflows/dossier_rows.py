@@ -22,9 +22,10 @@ ROW_FOLDER = "rows"
 # Rows of one table in one dossier: two link ends with ten counters each, sampled every 15 s for a
 # day, are 115,200; a table that has more is cut and says so.
 MAX_ROWS = 150_000
-# A cell that starts with one of these can be a formula to a spreadsheet; it gets one ' in front. The
+# A cell that starts with one of these may be run as a formula; it gets one ' in front. The
 # quote is in the list itself so that taking one away always gives the text back.
 FORMULA_STARTS = "=+-@'\t\r\n"
+_MAX_CELL = 1 << 24  # characters; the list of the nodes of a large run is one cell
 
 _CONDITIONS: dict[str, tuple[Callable[[Scope], list[str]], ...]] = {
     "raw_telemetry": (by_ends, by_lines),
@@ -104,11 +105,15 @@ def load_csv(connection: Any, path: Path, table: Table, name: str) -> int:
     cannot be read.
     """
     connection.execute(f"create or replace temp table {quoted(name)} as {table.empty_sql()}")
-    with path.open(encoding="utf-8", newline="") as handle:
-        reader = csv.reader(handle, strict=True)
-        if tuple(next(reader, [])) != table.column_names:
-            raise ValueError(f"{path.name}: the columns are not those of the table {table.name}")
-        rows = list(_typed(reader, table))
+    usual_limit = csv.field_size_limit(_MAX_CELL)
+    try:
+        with path.open(encoding="utf-8", newline="") as handle:
+            reader = csv.reader(handle, strict=True)
+            if tuple(next(reader, [])) != table.column_names:
+                raise ValueError(f"{path.name}: its columns are not those of {table.name}")
+            rows = list(_typed(reader, table))
+    finally:
+        csv.field_size_limit(usual_limit)
     columns = [(column.name, column.type) for column in table.columns]
     insert_columns(connection, quoted(name), columns, rows)
     return len(rows)

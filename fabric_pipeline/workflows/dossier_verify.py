@@ -1,4 +1,4 @@
-"""Verifying a dossier by itself: the bag, the incident's own hash, the excerpts, and the verdict again.
+"""Verifying a dossier by itself: the bag, the incident's own hash, the excerpts, and then the verdict.
 
 Needs no lake and no ledger. A folder whose bag does not hold is not looked into any further; the
 judging that is run again stands in `dossier_rerun`.
@@ -21,18 +21,19 @@ from fabric_pipeline.incidents.build import evidence_hash
 from fabric_pipeline.incidents.record import Evidence, IncidentRecord
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.store.columns import DatabaseError
-from fabric_pipeline.store.duck import connect, glob_safe, literal, scalar
+from fabric_pipeline.store.duck import connect, glob_safe, literal
 from fabric_pipeline.workflows.dossier_bag import PAYLOAD, check_bag, shown
+from fabric_pipeline.workflows.dossier_compare import Kept, Rerun, differing_rows
 from fabric_pipeline.workflows.dossier_excerpts import (
     CUT,
     EXCERPT_FOLDER,
-    SAYS,
     Excerpt,
     excerpt_name,
     read_excerpt,
 )
-from fabric_pipeline.workflows.dossier_rerun import Kept, Rerun, rerun
+from fabric_pipeline.workflows.dossier_rerun import rerun
 from fabric_pipeline.workflows.dossier_rows import ROW_FOLDER, ROW_TABLES, load_csv
+from fabric_pipeline.workflows.dossier_sources import SAYS
 
 _WITH_LINES = ("unchanged", "no_hash")
 _WHOLE_NUMBER = re.compile(r"\d{1,18}")
@@ -151,11 +152,7 @@ def _load(connection: Any, folder: Path, problems: list[str]) -> bool:
         try:
             load_csv(connection, csv_file, TABLES[name], f"recorded_{name}")
             other = f"(from read_parquet({literal(glob_safe(str(parquet)))}))"
-            mine = f"(from recorded_{name})"
-            differing = sum(
-                int(scalar(connection, f"select count(*) from ({a} except all {b})"))
-                for a, b in ((mine, other), (other, mine))
-            )
+            differing = differing_rows(connection, f"(from recorded_{name})", other)
         except (DatabaseError, ValueError, csv.Error) as error:
             problems.append(f"rows/{name}: cannot be read ({shown(str(error)[:200])})")
             continue

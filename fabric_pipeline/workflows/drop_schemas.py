@@ -57,7 +57,7 @@ DROP_SCHEMAS: dict[str, dict[str, Any]] = {
     "counters_long": _schema(
         "counters.{csv,jsonl,parquet}, long form: one reading a row",
         ["ts", "node", "link", "counter", "value"],
-        {**_WHERE, "counter": {"enum": sorted(COUNTERS) + ["state"]}, "value": {"type": ["number", "string"]}},
+        {**_WHERE, "counter": {"enum": [*sorted(COUNTERS), "state"]}, "value": {"type": ["number", "string"]}},
     ),
     "counters_wide": _schema(
         "counters.{csv,jsonl,parquet}, wide form: one column per counter",
@@ -109,7 +109,10 @@ DROP_SCHEMAS: dict[str, dict[str, Any]] = {
                 "items": {
                     "type": "object",
                     "required": ["type", "a", "b"],
-                    "properties": {"id": _TEXT, "type": {"type": "string"}, "a": _END, "b": _END, "cable": _TEXT, "part": _TEXT, "lanes": _NUMBER, "speed_gbps": _NUMBER},
+                    "properties": {
+                        "id": _TEXT, "type": {"type": "string"}, "a": _END, "b": _END, "cable": _TEXT, "part": _TEXT,
+                        "lanes": _NUMBER, "speed_gbps": _NUMBER,
+                    },
                 },
             },
         },

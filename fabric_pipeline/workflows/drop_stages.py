@@ -18,7 +18,7 @@ from fabric_pipeline.diagnose.diagnose import diagnose
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.incidents.build import Context, build_incidents
 from fabric_pipeline.incidents.record import IncidentRecord
-from fabric_pipeline.model.records import UnknownFact
+from fabric_pipeline.model.records import Run, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.validation import Violation, validate
@@ -62,7 +62,7 @@ class IngestReport:
     unknown: list[UnknownFact]
     content_sha256: str
     cluster: str
-    expected_nodes: list[str]
+    runs: list[Run]
     conflicts: list[str]
 
 
@@ -89,7 +89,7 @@ def ingest_stage(
         unknown=read.unknown,
         content_sha256=drop.content_sha256,
         cluster=drop.meta.cluster or drop.meta.site,
-        expected_nodes=sorted({node for run in read.runs.values() for node in run.nodes}),
+        runs=list(read.runs.values()),
         conflicts=read.topology.conflicts,
     )
     _save_report(settings, drop_id, report)
@@ -165,7 +165,7 @@ def incident_stage(
     ledger = Ledger(settings.ledger)
     with drop_tables(settings, drop_id, needed) as connection:
         topology = topology_of(connection)
-        answer = diagnose(stages.gather_evidence(connection, topology, report.expected_nodes))
+        answer = diagnose(stages.gather_evidence(connection, topology, report.runs))
         context = Context(
             drop=drop_id,
             cluster=report.cluster,
@@ -205,6 +205,10 @@ def load_report(settings: Settings, drop_id: str) -> IngestReport:
     raw = json.loads(path.read_text(encoding="utf-8"))
     raw["files"] = [FileReport(**one) for one in raw["files"]]
     raw["unknown"] = [UnknownFact(**one) for one in raw["unknown"]]
+    raw["runs"] = [
+        Run(**{**one, "start": _time(one["start"]), "end": _time(one["end"])})
+        for one in raw["runs"]
+    ]
     return IngestReport(**raw)
 
 
@@ -281,12 +285,18 @@ def _save_report(settings: Settings, drop_id: str, report: IngestReport) -> None
         "unknown": [_fields(one) for one in report.unknown],
         "content_sha256": report.content_sha256,
         "cluster": report.cluster,
-        "expected_nodes": report.expected_nodes,
+        "runs": [_fields(one) for one in report.runs],
         "conflicts": report.conflicts,
     }
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(body, indent=1, ensure_ascii=False), encoding="utf-8")
+    temporary.write_text(
+        json.dumps(body, indent=1, ensure_ascii=False, default=str), encoding="utf-8"
+    )
     temporary.replace(path)
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def _fields(value: Any) -> dict[str, Any]:

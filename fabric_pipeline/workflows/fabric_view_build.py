@@ -18,6 +18,7 @@ from fabric_pipeline.model.components import (
 )
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.workflows.fabric_view_model import (
+    LINK_KINDS,
     NO_DATA,
     QUIET,
     UNJUDGED,
@@ -55,15 +56,16 @@ class Builder:
     def place(self, topology: Topology) -> None:
         """Nodes with their devices, and switches, as the topology states them."""
         for name, stated in topology.nodes.items():
-            node = self._nodes[name] = NodeView(name, **_where(stated), is_stated=True)
+            node = self._nodes[name] = NodeView(name, *_where(stated), is_stated=True)
             node.serial = str(stated.get("serial") or "")
             for kind, listed, names in _LISTS:
                 for item in stated.get(listed) or []:
                     device = _stated_device(kind, item, names)
                     node.devices.setdefault(device.name, device)
         for name, stated in topology.switches.items():
-            switch = self._switches[name] = SwitchView(name, **_where(stated))
-            switch.tier = str(stated.get("tier") or _tier(name))
+            switch = self._switches[name] = SwitchView(
+                name, str(stated.get("tier") or _tier(name)), *_where(stated)
+            )
             switch.serial = str(stated.get("serial") or "")
 
     def links(self, rows: Iterable[Sequence[Any]]) -> list[Link]:
@@ -73,7 +75,7 @@ class Builder:
     def devices(self, rows: Iterable[tuple[str, str]]) -> None:
         """Whole devices that were measured as a sum over their links."""
         for node, interface in rows:
-            holder = self._holder(node, interface, interface)
+            holder = self._holder(node, interface, interface, "")
             holder.reading = self._reading((node, interface), True)
 
     def leftovers(self) -> list[Link]:
@@ -119,7 +121,8 @@ class Builder:
 
     def _hang(self, link: Link) -> None:
         for end in link.ends:
-            self._holder(end.node, end.device, end.interface).ports.append(Port(link, end))
+            holder = self._holder(end.node, end.device, end.interface, link.link_type)
+            holder.ports.append(Port(link, end))
 
     def _reading(self, key: Key, is_measured: bool) -> EndReading:
         known = self._state.readings.get(key)
@@ -128,7 +131,9 @@ class Builder:
             return known
         return self._quiet if is_measured else NO_DATA
 
-    def _holder(self, node: str, device: str, interface: str) -> Device | SwitchView:
+    def _holder(
+        self, node: str, device: str, interface: str, link_type: str
+    ) -> Device | SwitchView:
         """The device of a node, or the switch, that an interface belongs to; made when new."""
         if not node and "/port-" in interface and not device.startswith("nvswitch"):
             return self._switch(device)
@@ -136,14 +141,14 @@ class Builder:
             return self._switches[device]
         owner = self._node(node)
         if device not in owner.devices:
-            kind = _kind_of(device)
+            kind = _kind_of(device, link_type)
             facts = {"gpu": gpu_index(device)} if kind == "gpu" else {}
             owner.devices[device] = Device(kind, device, facts)
         return owner.devices[device]
 
     def _node(self, name: str) -> NodeView:
         if name not in self._nodes:
-            self._nodes[name] = NodeView(name, **_where(self._state.places.get(name, {})))
+            self._nodes[name] = NodeView(name, *_where(self._state.places.get(name, {})))
         return self._nodes[name]
 
     def _switch(self, name: str) -> SwitchView:
@@ -157,17 +162,20 @@ class Builder:
             return None
         known = self._switches if not node else self._node(node).devices
         if interface in known or not _is_link_end(interface):
-            self._holder(node, interface, interface).reading = reading
+            self._holder(node, interface, interface, "").reading = reading
             return None
         row = (component_id(node, interface), "", node, interface, "", "", None, None, "", "", False, False, device_of(interface), "")  # fmt: skip
         return self._link(row)
 
 
-def _where(stated: dict[str, Any]) -> dict[str, str]:
-    return {
-        key: str(stated.get(key) if stated.get(key) is not None else "")
-        for key in ("row", "rack", "unit")
-    }
+def _where(stated: dict[str, Any]) -> tuple[str, str, str]:
+    """Row, rack and unit, "" where not stated."""
+    row, rack, unit = (stated.get(key) for key in ("row", "rack", "unit"))
+    return _said(row), _said(rack), _said(unit)
+
+
+def _said(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 def _stated_device(kind: str, item: Any, names: tuple[str, ...]) -> Device:
@@ -176,14 +184,15 @@ def _stated_device(kind: str, item: Any, names: tuple[str, ...]) -> Device:
     return Device(kind, f"gpu{found}" if kind == "gpu" else str(found), facts)
 
 
-def _kind_of(device: str) -> str:
+def _kind_of(device: str, link_type: str) -> str:
     if gpu_index(device) is not None:
         return "gpu"
     if device.startswith("nvswitch"):
         return "nvswitch"
     if device.startswith("pcie-switch"):
         return "pcie_switch"
-    return "nic" if link_type_of(f"{device}/1") == "infiniband" else "other"
+    is_port = link_type in LINK_KINDS["nic"] or link_type_of(f"{device}/1") == "infiniband"
+    return "nic" if is_port else "other"
 
 
 def _tier(name: str) -> str:

@@ -20,6 +20,8 @@ HEALTH_COUNTERS = tuple(
     if spec.role in ("error", "quality", "state") and spec.name not in _NO_LINK_STATE
 )
 _HEALTH = ", ".join(f"'{name}'" for name in HEALTH_COUNTERS)
+# Repairs by FEC are normal work: they have no limit of their own, and an error outranks them.
+_QUALITY = ", ".join(f"'{spec.name}'" for spec in COUNTERS.values() if spec.role == "quality")
 _PORTS = "'infiniband', 'roce', 'ethernet'"
 
 # `pci_alias` (node, alias, device) gives a GPU named by its PCI address its index.
@@ -96,7 +98,8 @@ moved as (
     select node, interface, 8 * sum(delta) as bits from link_counters where counter = 'rx_bytes' and delta > 0 group by node, interface
 ), series as (
     select node, interface, lane, counter, any_value(error_class) as error_class, any_value(link_type) as link_type,
-        bool_and(start_ts is null) as is_snapshot, sum(events) as events, max(events) as largest, any_value(series_exposure_s) as exposure_s,
+        bool_and(start_ts is null) as is_snapshot, max(events) as largest,
+        case when bool_and(start_ts is null) then max(events) else sum(events) end as events, any_value(series_exposure_s) as exposure_s,
         max(rate_per_hour) filter (events >= {limits.min_events}) as burst_per_hour, bool_or(is_lower_bound = 'yes') as is_lower_bound,
         max(place) as severity_rank, arg_max(rules, (place, coalesce(rate_per_hour, events))) as rules
     from (select *, list_position(['info', 'watch', 'warning', 'critical'], severity) as place from spike_detections) group by node, interface, lane, counter
@@ -104,16 +107,17 @@ moved as (
     select s.*, s.is_snapshot or l.in_total is not null or coalesce(s.exposure_s, 0) <= 0 as is_total,
         s.error_class = 'uncorrected' and s.link_type in ({_PORTS}) and m.bits > 0 and not s.is_snapshot and l.in_total is null as is_ber,
         coalesce(s.burst_per_hour, s.events * 3600 / nullif(s.exposure_s, 0)) as rate, m.bits, l.per_hour,
-        case when s.is_snapshot then case when s.error_class <> 'link_down' then {limits.snapshot_severe} end else l.in_total end as in_total
+        s.counter in ({_QUALITY}) as is_quality,
+        case when s.is_snapshot then case when s.error_class <> 'link_down' and not is_quality then {limits.snapshot_severe} end else l.in_total end as in_total
     from series s left join limit_of l using (counter) left join moved m on m.node = s.node and m.interface = s.interface
 ), shared as (
-    select *, case when is_ber then events / bits when is_total then case when is_snapshot then events else largest end else rate end as value,
+    select *, case when is_ber then events / bits when is_total then largest else rate end as value,
         case when is_ber then {limits.ber_failed} when is_total then in_total else per_hour end as "limit",
         case when is_ber then 'per bit' when is_total then 'in total' else 'per hour' end as unit
     from valued
 )
 select node, interface, counter, lane, events, value, "limit", unit, is_lower_bound, severity_rank, rules from shared
-qualify row_number() over (partition by node, interface order by severity_rank desc, value / "limit" desc nulls last, events desc, counter, lane) = 1
+qualify row_number() over (partition by node, interface order by severity_rank desc, is_quality, value / "limit" desc nulls last, events desc, counter, lane) = 1
 order by node, interface
 """
 

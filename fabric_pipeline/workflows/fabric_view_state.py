@@ -74,12 +74,16 @@ order by list_position(['CRITICAL', 'WARNING', 'WATCH', 'INFO'], severity), conf
 
 
 def _add_incidents(connection: Any, topology: Topology, state: FabricState) -> None:
-    for *columns, record in connection.execute(_INCIDENTS_SQL).fetchall():
+    for row in connection.execute(_INCIDENTS_SQL).fetchall():
+        incident_id, severity, role, fault_type, component, far_end, confidence, summary, record = (
+            row
+        )
         whole = json.loads(record)
         symptoms = [(str(s["component"]), str(s["kind"])) for s in whole.get("symptoms") or []]
         incident = IncidentView(
-            *columns, state=_colour(columns[1], columns[2]), symptoms=tuple(symptoms)
-        )
+            incident_id, severity, role, fault_type, component, far_end, confidence, summary,
+            _colour(severity, role), tuple(symptoms),
+        )  # fmt: skip
         state.incidents.append(incident)
         _note_places(whole, state)
         near, far = (_key(end, topology) for end in (incident.component, incident.far_end))
@@ -88,7 +92,7 @@ def _add_incidents(connection: Any, topology: Topology, state: FabricState) -> N
         if incident.state:
             touched = _touched((near, far), incident, topology)
             for key, colour in touched.items():
-                _mark(state.readings, key, colour, incident.incident_id)
+                _mark(state.readings, key, colour, incident_id)
 
 
 def _touched(ends: Iterable[Key], incident: IncidentView, topology: Topology) -> dict[Key, str]:

@@ -41,8 +41,7 @@ def inspect(
         spike_stage(connection, _DROP_ID)
         straggler_stage(connection, _DROP_ID)
         correlation_stage(connection, _DROP_ID, read.topology)
-        nodes = {node for run in read.runs.values() for node in run.nodes}
-        answer = diagnose(gather_evidence(connection, read.topology, nodes))
+        answer = diagnose(gather_evidence(connection, read.topology, list(read.runs.values())))
         return _as_contract(read, answer, _quarantine_facts(connection))
     finally:
         connection.close()

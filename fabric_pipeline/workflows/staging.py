@@ -13,6 +13,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,12 @@ _TOPOLOGY = tuple(
     c for c in TABLES["fabric_topology"].columns if c.name not in ("drop", "file_sha256")
 )
 
-# Understood readings and refused lines per file; blanks (not measured) are neither.
+# Understood values and unreadable lines per file. A value of a counter outside the catalogue was read,
+# though nothing judges it; a blank (not measured) is neither.
 COUNTS_SQL = """
 select file, sum(understood)::bigint, sum(refused)::bigint from (
-    select file, count(*) filter (refused_by is null and quality <> 'not_supported') as understood, count(*) filter (refused_by is not null) as refused
+    select file, count(*) filter (quality <> 'not_supported' and (refused_by is null or (counter is null and value is not null))) as understood,
+        count(*) filter (refused_by is not null and not (counter is null and value is not null)) as refused
     from raw_telemetry group by file
     union all select file, count(*), 0 from collective_timings group by file
     union all select file, sum("count"), 0 from fabric_events group by file
@@ -128,7 +131,7 @@ def add_result(
     timings = [
         (
             file.name, t.line, t.run, t.communicator, t.seq, t.op, t.bytes, t.ranks, t.rank, t.node or file.hints.node, t.gpu,
-            t.start, t.duration_us, t.arrival_us, t.baseline_us, t.busbw_gbs, t.model, t.variant, t.unit_kind,
+            t.start, _measured(t.duration_us), t.arrival_us, t.baseline_us, t.busbw_gbs, t.model, t.variant, t.unit_kind,
         )
         for t in result.timings
     ]  # fmt: skip
@@ -141,6 +144,11 @@ def add_result(
         for e in result.events
     ]  # fmt: skip
     insert_columns(connection, "staged_events", _types(_EVENTS), events)
+
+
+def _measured(duration_us: float) -> float | None:
+    """Readers say NaN where the source gives a bandwidth and no duration."""
+    return None if isnan(duration_us) else duration_us
 
 
 def add_refused_file(connection: Any, file: SourceFile, rule: str) -> None:

@@ -71,10 +71,10 @@ def _why_expected(
         words = f"the topology links it to {far[view.component]}"
         return _Expected(t.RULE_DOWN_KNOWN_PEER, words)
     if keeps_lid(view):
-        lid = int(view.mark("base lid"))
+        lid = int(view.mark("base_lid"))
         words = f"it still holds LID {lid} from the time when it was active"
         return _Expected(
-            t.RULE_DOWN_WAS_CONFIGURED, words, view.marks.get("base lid"), {"lid": lid}
+            t.RULE_DOWN_WAS_CONFIGURED, words, view.marks.get("base_lid"), {"lid": lid}
         )
     ups = int(netdev.mark("carrier_up_count")) if netdev is not None else 0
     if netdev is not None and ups:
@@ -107,7 +107,7 @@ def _lost(view: PortView, captures: Captures, far: Mapping[str, str]) -> Iterato
 def _later_capture(view: PortView, captures: Captures) -> str:
     """The first later file that should list the port and does not, "" when there is none."""
     state = view.now["link_up"]
-    scope = (state.counter_text, view.device)
+    scope = (view.tool, view.device)
     siblings = captures.covered[state.file].get(scope, set()) - {view.key}
     for file in captures.files[captures.files.index(state.file) + 1 :]:
         there = captures.covered[file].get(scope, set())

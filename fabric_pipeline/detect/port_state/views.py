@@ -2,7 +2,7 @@
 
 Built from state readings in the order of captures. A capture is a file; files are ordered by the
 times in them where every file has one, else as they were given. A device is recognised across
-captures by its PCI address or port GUID where the reader kept one, otherwise by its name.
+captures by the PCI address or port GUID of its `port_identity` reading, otherwise by its name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from fabric_pipeline.model.findings import EvidenceRef
 from fabric_pipeline.model.records import Reading
 
 LEVELS = ("link_up", "width", "width_max", "speed_gbps", "speed_max_gbps")
-# readings that are no counter of ours but show that a port was configured or used once
-MARKS = ("base lid", "sm lid", "carrier_up_count", "carrier_down_count", "carrier_changes")
+# levels that show that a port was configured or used once
+MARKS = ("base_lid", "sm_lid", "carrier_up_count", "carrier_down_count")
+IDENTITY = "port_identity"
 
 _PCI = re.compile(r"([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/(?:infiniband|net)/")
 _GUID = re.compile(r"\bguid (0x[0-9a-f]{16})\b")
@@ -43,6 +44,7 @@ class PortView:
     link_type: str
     pci: str = ""
     device_type: str = ""
+    tool: str = ""
     now: dict[str, Reading] = field(default_factory=dict)
     before: dict[str, Reading] = field(default_factory=dict)
     marks: dict[str, Reading] = field(default_factory=dict)
@@ -94,7 +96,7 @@ class PortView:
 class Captures:
     """All ports, and which devices each capture covers.
 
-    `covered[file]` maps (how its tool words a link state, device) to the keys seen in it.
+    `covered[file]` maps (tool, device) to the keys seen in it.
     """
 
     views: dict[Key, PortView]
@@ -112,16 +114,42 @@ class Captures:
 
 def build(readings: Sequence[Reading], names: Mapping[str, str]) -> Captures:
     """Gather state readings of judged link types; `names` maps GUID and LID ids to port names."""
-    relevant = [r for r in readings if r.link_type in JUDGED_LINK_TYPES and _is_relevant(r)]
+    judged = [r for r in readings if r.link_type in JUDGED_LINK_TYPES]
+    relevant = [reading for reading in judged if _is_relevant(reading)]
+    identities = _identities(judged)
     files = _file_order(relevant)
     captures = Captures({}, files, {file: {} for file in files})
     for reading in _in_order(relevant, files):
-        view = _view_of(reading, names, captures)
+        place = (reading.file, Component(reading.node, reading.interface).id)
+        identity = identities.get(place) or identities.get(("", place[1])) or _NO_IDENTITY
+        view = _view_of(reading, identity, names, captures)
         _take(view, reading)
-        if reading.counter == "link_up":
-            scope = (reading.counter_text, view.device)
+        if reading.counter == "link_up" and identity.tool:
+            scope = (identity.tool, view.device)
             captures.covered[reading.file].setdefault(scope, set()).add(view.key)
     return captures
+
+
+@dataclass(frozen=True, slots=True)
+class _Identity:
+    """What a tool says of the hardware behind a port name."""
+
+    tool: str
+    text: str
+
+
+_NO_IDENTITY = _Identity("", "")
+
+
+def _identities(readings: Iterable[Reading]) -> dict[tuple[str, str], _Identity]:
+    """By file and component; under file "" the latest one, for captures that repeat none."""
+    found: dict[tuple[str, str], _Identity] = {}
+    for reading in readings:
+        if reading.counter == IDENTITY:
+            tool, _, text = reading.state.partition(": ")
+            component = Component(reading.node, reading.interface).id
+            found[(reading.file, component)] = found[("", component)] = _Identity(tool, text)
+    return found
 
 
 def linked_views(captures: Captures) -> list[PortView]:
@@ -139,7 +167,7 @@ def netdev_of(view: PortView, captures: Captures) -> PortView | None:
 
 def keeps_lid(view: PortView) -> bool:
     """True for an InfiniBand port that holds LIDs only a subnet manager could have given it."""
-    lids = (view.mark("base lid"), view.mark("sm lid"))
+    lids = (view.mark("base_lid"), view.mark("sm_lid"))
     return view.link_type == "infiniband" and all(lid not in _NEVER_ASSIGNED for lid in lids)
 
 
@@ -158,7 +186,7 @@ def _is_relevant(reading: Reading) -> bool:
         return False
     if reading.scope not in ("link", "lane"):
         return False
-    return reading.counter in LEVELS or reading.counter_text.lower() in MARKS
+    return reading.counter in LEVELS or reading.counter in MARKS
 
 
 def _file_order(readings: Sequence[Reading]) -> list[str]:
@@ -186,13 +214,16 @@ def _in_order(readings: Sequence[Reading], files: list[str]) -> list[Reading]:
     return ordered
 
 
-def _view_of(reading: Reading, names: Mapping[str, str], captures: Captures) -> PortView:
+def _view_of(
+    reading: Reading, identity: _Identity, names: Mapping[str, str], captures: Captures
+) -> PortView:
     raw = Component(reading.node, reading.interface).id
     component = names.get(raw, raw)
-    pci, guid = _PCI.search(reading.entity_text), _GUID.search(reading.entity_text)
-    kind, _, port = reading.interface.rpartition("/")
+    pci, guid = _PCI.search(identity.text), _GUID.search(identity.text)
+    device, _, port = reading.interface.rpartition("/")
     if pci:
-        key: Key = ("pci", reading.node, pci.group(1), "port" if kind else "net", port * bool(kind))
+        kind = "port" if device else "net"
+        key: Key = ("pci", reading.node, pci.group(1), kind, port if device else "")
     elif guid:
         key = ("guid", reading.node, guid.group(1))
     else:
@@ -201,7 +232,8 @@ def _view_of(reading: Reading, names: Mapping[str, str], captures: Captures) -> 
     if view is None:
         view = captures.views[key] = PortView(key, component, reading.link_type)
         view.pci = pci.group(1) if pci else ""
-    found = _TYPE.search(reading.entity_text)
+    view.tool = identity.tool or view.tool
+    found = _TYPE.search(identity.text)
     view.device_type = found.group(1) if found else view.device_type
     view.component = component
     if component not in view.names:
@@ -213,7 +245,7 @@ def _take(view: PortView, reading: Reading) -> None:
     if not view.files or view.files[-1] != reading.file:
         view.files.append(reading.file)
     if reading.counter not in LEVELS:
-        view.marks[reading.counter_text.lower()] = reading
+        view.marks[reading.counter] = reading
         return
     name = reading.counter
     if reading.scope == "lane":

@@ -38,30 +38,33 @@ def records(text: str) -> Iterator[Found]:
     record costs one record. A list around the objects is walked into.
     """
     starts = [0, *(m.end() for m in re.finditer("\n", text))]
-    position, patience = 0, _PATIENCE
-    while found := _OBJECT.search(text, position):
-        begin = found.start()
-        line = bisect_right(starts, begin)
+    begin, patience = 0, _PATIENCE
+    while begin < len(text):
         limit = _next_line_object(text, begin)
-        value, length = _decode(text[begin:limit])
-        if value is None and limit < len(text) and patience:
-            # Objects inside this one may stand in the first column; trying costs the whole rest.
-            patience -= 1
-            value, length = _decode(text[begin:])
-        if value is None:
-            yield Found(line, None, clipped(text[begin : begin + 400].split("\n")[0]))
-            position = limit
-        else:
+        block, position = text[begin:limit], 0  # small, so that a broken object costs little
+        while found := _OBJECT.search(block, position):
+            position = found.start()
+            line = bisect_right(starts, begin + position)
+            value, end = _decode(block, position)
+            if value is None and limit < len(text) and patience:
+                # Objects inside this one may stand in the first column; trying costs the whole rest.
+                patience -= 1
+                value, end = _decode(text, begin + position)
+                end -= begin
+            if value is None:
+                yield Found(line, None, clipped(block[position : position + 400].split("\n")[0]))
+                break
             yield Found(line, value)
-            position = begin + length
+            position = end
+        begin = max(limit, begin + position)
 
 
-def _decode(text: str) -> tuple[dict[str, Any] | None, int]:
+def _decode(text: str, begin: int) -> tuple[dict[str, Any] | None, int]:
     try:
-        value, end = _DECODER.raw_decode(text)
+        value, end = _DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
-        return None, 0
-    return (value, end) if isinstance(value, dict) else (None, 0)
+        return None, begin
+    return (value, end) if isinstance(value, dict) else (None, begin)
 
 
 def _next_line_object(text: str, begin: int) -> int:

@@ -11,14 +11,18 @@ from typing import Any, ClassVar
 from fabric_pipeline.model.components import normalise_pci
 from fabric_pipeline.model.records import ReadResult, TopologyPart, UnknownFact
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.nvidia_smi.captures import CapturedLine, captured_lines
+from fabric_pipeline.sources.nvidia_smi.captures import (
+    CapturedLine,
+    captured_lines,
+    squeezed,
+)
 
 _FOUND = re.compile(r"^\s*(?P<count>\d{1,4}) (?P<what>GPUs?|NvSwitch(?:es)?) found", re.I)
 _ROW = re.compile(
     r"^\s*\|\s*(?P<id>\d{0,4})\s*\|\s*(?P<key>Name|PCI Bus ID|Device UUID)\s*:\s*(?P<value>[^|]{0,100}?)\s*\|?\s*$"
 )
 _SWITCH = re.compile(r"^\s*\|\s*(?P<id>\d{1,4})\s*\|\s*$")
-_HINT = re.compile(r"^\s*\d{1,4} GPUs? found", re.M)
+_HINT = re.compile(r"^[ \t]*\d{1,4} GPUs? found", re.M)
 
 
 class DcgmiDiscoveryReader:
@@ -53,9 +57,8 @@ class _Parser:
         self.in_switches = False
 
     def feed(self, line: CapturedLine) -> None:
-        found = _FOUND.match(line.text)
-        row = _ROW.match(line.text)
-        switch = _SWITCH.match(line.text)
+        text = squeezed(line.text)
+        found, row, switch = _FOUND.match(text), _ROW.match(text), _SWITCH.match(text)
         if found:
             self.in_switches = found["what"].lower().startswith("nv")
             if not self.in_switches:

@@ -28,7 +28,7 @@ from fabric_pipeline.sources.nvidia_smi.values import (
 )
 
 _HEADER = re.compile(r"^\s*#\s?Entity\b(?P<names>.{0,2000})$")
-_HINT = re.compile(r"^\s*#\s?Entity\s+[A-Z]", re.M)
+_HINT = re.compile(r"^[ \t]*#[ \t]?Entity[ \t]+[A-Z]", re.M)
 _ROW = re.compile(
     r"^\s*(?P<entity>GPU|GPU-I|GPU-CI|Switch|NvSwitch|Link|CPU)\s+(?P<id>\d{1,6})\b(?P<cells>.*)$"
 )

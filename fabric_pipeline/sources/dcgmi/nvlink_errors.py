@@ -11,7 +11,12 @@ from typing import ClassVar
 from fabric_pipeline.model.records import MAX_TEXT, ReadResult, RejectedLine, UnknownFact
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.dcgmi.error_records import CountRow, add_count
-from fabric_pipeline.sources.nvidia_smi.captures import CapturedLine, captured_lines, selected_gpu
+from fabric_pipeline.sources.nvidia_smi.captures import (
+    CapturedLine,
+    captured_lines,
+    selected_gpu,
+    squeezed,
+)
 
 _TITLE = re.compile(r"NVLINK Error Counts", re.I)
 _GPU = re.compile(r"^\s*\|\s*GPU(?: ID)?\s*:?\s*(?P<gpu>\d{1,4})\s*\|")
@@ -56,7 +61,7 @@ class _Parser:
         self.in_table = False
 
     def feed(self, line: CapturedLine) -> None:
-        text, self.node = line.text, line.node
+        text, self.node = squeezed(line.text), line.node
         if _TITLE.search(text):
             self.in_table, self.link = True, None
             self.gpu = selected_gpu(line.command)

@@ -6,6 +6,7 @@ GPUs and NVSwitches are listed alike. An underscore is a link that does not exis
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import ClassVar
 
 from fabric_pipeline.model.records import (
@@ -16,7 +17,11 @@ from fabric_pipeline.model.records import (
     UnknownFact,
 )
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.nvidia_smi.captures import CapturedLine, captured_lines
+from fabric_pipeline.sources.nvidia_smi.captures import (
+    CapturedLine,
+    captured_lines,
+    squeezed,
+)
 
 _OWNER = re.compile(
     r"^\s*(?P<kind>gpuId|GPU(?: ID)?|physicalId|switchId|NvSwitch(?: ID)?)\s*:?\s*(?P<id>\d{1,4})\s*:?"
@@ -27,7 +32,7 @@ _LETTERS = re.compile(r"^\s*[UDX_](?:\s+[UDX_]){0,600}\s*$")
 _ALMOST = re.compile(r"^\s*[UDX_](?:\s+\S{1,20}){2,600}\s*$")
 _NONE_FOUND = re.compile(r"^\s*No (?P<what>GPUs|NvSwitches) found", re.I)
 _TITLE = re.compile(r"NvLink Link Status|Key:\s*Up=U", re.I)
-_OWNER_HINT = re.compile(r"^\s*(?:gpuId|physicalId)\s+\d{1,4}\s*:", re.M)
+_OWNER_HINT = re.compile(r"^[ \t]*(?:gpuId|physicalId)[ \t]+\d{1,4}[ \t]*:", re.M)
 _STATES: dict[str, tuple[float | None, str]] = {
     "U": (1.0, "up"),
     "D": (0.0, "down"),
@@ -62,7 +67,8 @@ class _Parser:
         self.result = ReadResult()
         self.owner: tuple[str, str, int] | None = None  # device, link prefix, its line
 
-    def feed(self, line: CapturedLine) -> None:
+    def feed(self, captured: CapturedLine) -> None:
+        line = replace(captured, text=squeezed(captured.text))
         owner = _OWNER.match(line.text)
         if owner:
             self._silent(line.node)
@@ -94,7 +100,7 @@ class _Parser:
             return
         device, prefix, _ = self.owner
         for number, letter in enumerate(text.split()):
-            value, state = _STATES[letter]
+            value, state = _STATES[letter.upper()]
             self.result.readings.append(
                 Reading(
                     line=line.number,

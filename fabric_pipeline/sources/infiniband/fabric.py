@@ -121,11 +121,11 @@ class Fabric:
         """Links and switches in the shape of `topology.json`."""
         return TopologyPart(switches=list(self.switches.values()), links=list(self.links.values()))
 
-    def add(self, row: FabricRow, names: Names, counter_text: str) -> PortRef:
+    def add(self, row: FabricRow, names: Names, tool: str) -> PortRef:
         """Turn a row into readings and, when it has a peer, a link."""
         port = names.port(row.own)
         self._note_switch(port)
-        self.readings.append(port.state(row.levels.line, row.logical, row.physical, counter_text))
+        self.readings += port.presence(row.levels.line, row.logical, row.physical, tool)
         self.readings += level_readings(port, row.levels)
         if row.peer is not None:
             peer = names.port(row.peer)

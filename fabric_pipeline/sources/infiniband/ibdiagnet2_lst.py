@@ -83,7 +83,7 @@ class Ibdiagnet2LstReader:
                 reject(result, number, line, "a link row is cut or unreadable")
         names, fabric = Names.of(rows), Fabric()
         for row in rows:
-            fabric.add(row, names, "ibdiagnet2.lst link")
+            fabric.add(row, names, "ibdiagnet2.lst")
         result.readings = fabric.readings
         result.topology = fabric.topology() if rows else None
         result.facts["links"] = len(rows)

@@ -94,7 +94,7 @@ class Statements:
 
     def _note(self, line: int, port: PortRef | None, text: str, severity: str) -> None:
         """Errors become context events; warnings of one wording are counted together."""
-        kind = "module_over_temperature" if _HOT.search(text) else "ibdiagnet_message"
+        kind = "ibdiagnet_temperature_remark" if _HOT.search(text) else "ibdiagnet_message"
         wording = re.sub(r"[\d.]+", "#", text)[:120]
         self.messages[wording] = self.messages.get(wording, 0) + 1
         if severity != "E" and kind == "ibdiagnet_message":

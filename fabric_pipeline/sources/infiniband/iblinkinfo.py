@@ -78,7 +78,7 @@ class IblinkinfoReader:
                 )
         names, fabric = Names.of(rows), Fabric()
         for row in rows:
-            fabric.add(row, names, "iblinkinfo state")
+            fabric.add(row, names, "iblinkinfo")
         result.readings = fabric.readings
         result.topology = fabric.topology() if rows else None
         result.facts["link_rows"] = len(rows)

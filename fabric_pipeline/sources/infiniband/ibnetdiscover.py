@@ -92,7 +92,7 @@ class IbnetdiscoverReader:
     def _finish(self, rows: list[FabricRow], result: ReadResult) -> None:
         names, fabric = Names.of(rows), Fabric()
         for row in rows:
-            port = fabric.add(row, names, "ibnetdiscover link")
+            port = fabric.add(row, names, "ibnetdiscover")
             if row.levels.lane_gbps is None:
                 result.unknown.append(
                     UnknownFact(port.node, port.interface, "speed", "the row states no rate")

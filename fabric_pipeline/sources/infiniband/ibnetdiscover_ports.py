@@ -52,7 +52,7 @@ class IbnetdiscoverPortsReader:
                 reject(result, number, line, "a port row is cut or unreadable")
         names, fabric = Names.of(rows), Fabric()
         for row in rows:
-            fabric.add(row, names, "ibnetdiscover -p link")
+            fabric.add(row, names, "ibnetdiscover -p")
         result.readings = fabric.readings
         result.topology = fabric.topology() if rows else None
         result.facts["ports"] = len(rows)

@@ -77,7 +77,7 @@ class IbqueryerrorsReader:
                 reject(result, number, line, "a row of ibqueryerrors is cut or unreadable")
         fabric, names = Fabric(), Names.of(rows)
         for row in rows:
-            fabric.add(row, names, "ibqueryerrors link info")
+            fabric.add(row, names, "ibqueryerrors")
         result.readings += fabric.readings
         result.topology = fabric.topology() if rows else None
         return stamped(result, file)

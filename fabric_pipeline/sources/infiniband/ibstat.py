@@ -127,7 +127,7 @@ def _emit(section: _Section, host: str, result: ReadResult) -> None:
     if len(missing) < 2:
         line, logical = section.fields.get("State", (section.line, ""))
         physical = section.fields.get("Physical state", (line, ""))[1]
-        result.readings.append(port.state(line, logical, physical, "ibstat State"))
+        result.readings += port.presence(line, logical, physical, "ibstat")
     for name in missing:
         result.unknown.append(
             UnknownFact(host, port.interface, name.lower(), "the listing ends before this line")
@@ -137,11 +137,12 @@ def _emit(section: _Section, host: str, result: ReadResult) -> None:
             UnknownFact(host, port.interface, "link layer", "the listing ends before this line")
         )
     _emit_rate(section, port, result)
-    for name in ("Base lid", "SM lid"):
-        if name in section.fields:
-            line, text = section.fields[name]
-            if text.isdigit():
-                result.readings.append(port.reading(line, name, text, value=float(text)))
+    for name, counter in (("Base lid", "base_lid"), ("SM lid", "sm_lid")):
+        line, text = section.fields.get(name, (0, ""))
+        if text.isdigit():
+            result.readings.append(
+                port.reading(line, name, text, counter=counter, value=float(text))
+            )
 
 
 def _emit_rate(section: _Section, port: PortRef, result: ReadResult) -> None:

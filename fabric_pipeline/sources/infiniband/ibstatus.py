@@ -86,11 +86,13 @@ def _emit(block: _Block, host: str, result: ReadResult) -> None:
     physical = physical_state(block.fields.get("phys state", (0, ""))[1])
     if logical or physical:
         line = block.fields.get("state", (block.line, ""))[0]
-        result.readings.append(port.state(line, logical, physical, "ibstatus state"))
+        result.readings += port.presence(line, logical, physical, "ibstatus")
     for name in ("base lid", "sm lid"):
         line, text = block.fields.get(name, (0, ""))
         if re.fullmatch(r"0x[0-9a-fA-F]{1,8}", text):
-            result.readings.append(port.reading(line, name, text, value=float(int(text, 16))))
+            counter = name.replace(" ", "_")
+            lid = float(int(text, 16))
+            result.readings.append(port.reading(line, name, text, counter=counter, value=lid))
     _emit_rate(block, port, logical_state(logical) == "Down", result)
 
 

@@ -1,7 +1,7 @@
 """Reads `ibswinfo`: housekeeping of one unmanaged switch (power supplies, fans, temperature).
 
-None of it says anything about a link, so there are no readings. Alarms become events that never
-accuse, and everything is kept as facts.
+None of it says anything about a link, so there are no readings and no events; everything is kept as
+facts, and rows that report trouble once more as alarms.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar
 
-from fabric_pipeline.model.records import FabricEvent, ReadResult, UnknownFact
+from fabric_pipeline.model.records import ReadResult, UnknownFact
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
@@ -30,7 +30,7 @@ class IbswinfoReader:
 
     format_id: ClassVar[str] = "ibswinfo"
     version: ClassVar[str] = "1"
-    yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    yields: ClassVar[frozenset[str]] = frozenset()
 
     def score(self, file: SourceFile) -> int:
         """Sure with two of the tool's own rows."""
@@ -38,11 +38,11 @@ class IbswinfoReader:
         return {0: 0, 1: 40, 2: 85}.get(hits, 95)
 
     def read(self, file: SourceFile) -> ReadResult:
-        """Facts of the switch, and one event for each row that reports trouble."""
+        """Facts of the switch, and the rows that report trouble."""
         result = ReadResult()
         switch: dict[str, Any] = {}
         parent = ""
-        alarms: list[tuple[int, str, str]] = []
+        alarms: list[dict[str, Any]] = []
         for number, line in body_lines(file, result):
             found = _ROW.match(line)
             if not found:
@@ -53,10 +53,10 @@ class IbswinfoReader:
             label = f"{parent} {name}" if found.group("indent") else name
             switch[label] = value
             if label.endswith("status") and _BAD.search(value):
-                alarms.append((number, label, value))
+                alarms.append({"line": number, "row": label, "value": value})
         result.facts["switch"] = switch
         guid = normalise_guid(str(switch.get("GUID", "")))
-        result.events = [_alarm(number, guid, label, value) for number, label, value in alarms]
+        result.facts["alarms"] = alarms
         result.unknown.append(
             UnknownFact("", guid, "port states and error counters", "the table holds neither")
         )
@@ -71,15 +71,3 @@ def _note_other(number: int, line: str, switch: dict[str, Any], result: ReadResu
         reject(result, number, line, "a row of the switch table without name or value")
     else:
         switch.setdefault("description", text)
-
-
-def _alarm(number: int, guid: str, label: str, value: str) -> FabricEvent:
-    return FabricEvent(
-        number,
-        "switch_housekeeping_alarm",
-        f"{label} | {value}",
-        interface=guid,
-        severity="watch",
-        reason=f"The switch reports {label} as {value}; that is housekeeping and no link fault.",
-        details={"row": label, "value": value, "is_link": False},
-    )

@@ -102,9 +102,7 @@ def _emit_state(section: Section, port: PortRef, result: ReadResult) -> None:
     up = logical.lower() == "active" if logical else physical.lower() == "linkup"
     text = "/".join(part for part in ("Active" if up else logical or "Down", physical) if part)
     line = section.line_of("state" if logical else "physical state")
-    result.readings.append(
-        port.reading(line, "mlxlink State", text, counter="link_up", value=float(up), state=text)
-    )
+    result.readings += port.seen(line, float(up), text, "mlxlink")
     if up:
         _emit_levels(section, port, result)
 

@@ -69,19 +69,33 @@ class PortRef:
             **fields,
         )
 
-    def state(self, line: int | None, logical: str, physical: str, counter_text: str) -> Reading:
-        """The link state; quality `not_supported` when neither word is a known state."""
+    def presence(self, line: int | None, logical: str, physical: str, tool: str) -> list[Reading]:
+        """The link state, and which hardware stands behind the name as this tool says.
+
+        Quality `not_supported` when neither word is a known state.
+        """
         value = link_up_value(logical, physical)
-        text = joined_state(logical, physical)
-        return self.reading(
+        return self.seen(line, value, joined_state(logical, physical), tool)
+
+    def seen(self, line: int | None, value: float | None, words: str, tool: str) -> list[Reading]:
+        """The same from a value and words that are already one."""
+        quality = "ok" if value is not None else "not_supported"
+        state = self.reading(
             line,
-            counter_text,
-            text,
+            f"{tool} state",
+            words,
             counter="link_up",
             value=value,
-            state=text,
-            quality="ok" if value is not None else "not_supported",
+            state=words,
+            quality=quality,
         )
+        identity = f"{tool}: {self.entity_text}"
+        return [
+            state,
+            self.reading(
+                line, "port identity", identity, counter="port_identity", value=1.0, state=identity
+            ),
+        ]
 
     def level(
         self,

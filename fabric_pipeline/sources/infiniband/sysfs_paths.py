@@ -51,7 +51,7 @@ _PCIE_GEN = {
 _IPOIB_TYPE = "32"  # ARPHRD_INFINIBAND (Linux include/uapi/linux/if_arp.h)
 _LAYERS = {"infiniband": "infiniband", "ethernet": "roce"}
 _ROCE_ONLY = ("np_cnp_sent", "np_ecn_marked_roce_packets", "rp_cnp_handled")
-_NETDEV_COUNTS = ("carrier_changes", "carrier_up_count", "carrier_down_count")
+_NETDEV_COUNTS = ("carrier_up_count", "carrier_down_count")
 
 PORT_PATH = re.compile(
     r"(?:^|/)[A-Za-z][\w.-]{1,40}/ports/\d{1,3}/(?:counters/|hw_counters/|state|phys_state|rate|link_layer)"
@@ -124,7 +124,7 @@ def _emit_port(group: _Group, node: str, device: _Group | None, result: ReadResu
     logical, physical = group.text("state"), physical_state(group.text("phys_state"))
     if logical or physical:
         item = group.items.get("state") or group.items["phys_state"]
-        result.readings.append(port.state(item.line, logical, physical, "sysfs state"))
+        result.readings += port.presence(item.line, logical, physical, "sysfs")
     else:
         result.unknown.append(
             UnknownFact(node, interface, "port state", "the capture has no state file of this port")
@@ -135,8 +135,10 @@ def _emit_port(group: _Group, node: str, device: _Group | None, result: ReadResu
             _emit_counter(port, attribute.rpartition("/")[2], item, result)
         elif attribute in ("lid", "sm_lid") and re.fullmatch(r"0x[0-9a-fA-F]{1,8}", item.content):
             lid = float(int(item.content, 16))
-            label = "base lid" if attribute == "lid" else "sm lid"
-            result.readings.append(port.reading(item.line, label, item.content, value=lid))
+            counter = "base_lid" if attribute == "lid" else "sm_lid"
+            result.readings.append(
+                port.reading(item.line, attribute, item.content, counter=counter, value=lid)
+            )
 
 
 def _link_type(group: _Group) -> str:
@@ -185,23 +187,13 @@ def _emit_netdev(group: _Group, node: str, result: ReadResult) -> None:
     state = group.text("operstate")
     if state in ("up", "down", "dormant", "lowerlayerdown"):
         item = group.items["operstate"]
-        result.readings.append(
-            port.reading(
-                item.line,
-                "operstate",
-                state,
-                counter="link_up",
-                value=1.0 if state == "up" else 0.0,
-                state=f"interface {state}",
-            )
-        )
+        up = 1.0 if state == "up" else 0.0
+        result.readings += port.seen(item.line, up, f"interface {state}", "sysfs")
     for name in _NETDEV_COUNTS:
         text = group.text(name)
         if _NUMBER.match(text):
             line = group.items[name].line
-            result.readings.append(
-                port.reading(line, name, text, value=float(text), kind="cumulative")
-            )
+            result.readings.append(port.reading(line, name, text, counter=name, value=float(text)))
     if _NUMBER.match(group.text("speed")):
         item = group.items["speed"]
         # the driver's figure in Mb/s; it can lag behind what the port trained to

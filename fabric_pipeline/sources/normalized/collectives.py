@@ -26,7 +26,7 @@ class CollectivesReader:
 
     def score(self, file: SourceFile) -> int:
         """Sure when the header or the first object has the required columns."""
-        return 95 if set(header_of(file)) >= REQUIRED else 0
+        return 98 if set(header_of(file)) >= REQUIRED else 0
 
     def read(self, file: SourceFile) -> ReadResult:
         """One timing per row."""

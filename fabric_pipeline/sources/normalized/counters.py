@@ -51,7 +51,7 @@ class CountersReader:
         if not names >= _REQUIRED or "duration_us" in names:
             return 0
         wide = bool(names & (COUNTERS.keys() | set(STATE_COLUMNS)))
-        return 95 if {"counter", "value"} <= names else 90 if wide else 0
+        return 98 if wide or {"counter", "value"} <= names else 0
 
     def layout(self, file: SourceFile) -> CounterLayout:
         """The layout of a file that `score` accepted."""

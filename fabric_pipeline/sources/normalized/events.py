@@ -34,7 +34,7 @@ class EventsReader:
 
     def score(self, file: SourceFile) -> int:
         """Sure when the first object has kind, text and ts."""
-        return 90 if set(header_of(file)) >= {"kind", "ts", "text"} else 0
+        return 98 if set(header_of(file)) >= {"kind", "ts", "text"} else 0
 
     def read(self, file: SourceFile) -> ReadResult:
         """One event per row."""

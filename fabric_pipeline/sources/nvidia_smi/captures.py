@@ -21,7 +21,7 @@ _COLOUR = re.compile(
 )
 _USER_PROMPT = re.compile(
     r"^\s{0,20}(?:\([\w.-]{1,40}\)\s{0,4})?\[?[\w.-]{1,40}@(?P<host>[\w.-]{1,80})"
-    r"(?:[:\s][^#$%>]{0,120})?\]?\s{0,4}[#$%>](?:\s+(?P<command>.{0,400}))?$"
+    r"(?:[:\s][^#$%>]{0,120})?\]?\s{0,4}[#$%>](?:\s(?P<command>.{0,400}))?$"
 )
 _BARE_PROMPT = re.compile(
     r"^\s{0,20}(?:[$#>%]\s{1,8}|(?=sudo |nvidia-smi |dcgmi ))(?P<command>\S.{0,400})$"
@@ -64,6 +64,14 @@ class CapturedLine:
     command: str
     capture: int
     gpu_hint: int | None
+
+
+def squeezed(text: str) -> str:
+    """The text with every run of blanks as one blank, and none at its ends.
+
+    Table and row patterns are matched on this, so that long runs of blanks cost nothing.
+    """
+    return " ".join(text.split())
 
 
 def clean(line: str, max_line: int = MAX_LINE) -> str:
@@ -173,12 +181,12 @@ def selected_gpu(command: str) -> int | None:
 def captured_lines(
     file: SourceFile, *, head_only: bool = False, max_line: int = MAX_LINE
 ) -> Iterator[CapturedLine]:
-    """The lines of tool output in a saved terminal, each with its host, time and command."""
+    """The non-empty lines of tool output in a saved terminal, with host, time and command."""
     around = _Surroundings(file)
     lines = file.head.split("\n") if head_only else file.lines
     for number, raw in enumerate(lines, 1):
         text = clean(raw, max_line)
-        if around.absorb(text):
+        if not text or around.absorb(text):
             continue
         node = around.node
         tag = _TAG.match(text)

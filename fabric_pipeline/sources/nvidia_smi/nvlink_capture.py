@@ -19,7 +19,11 @@ from fabric_pipeline.model.records import (
 )
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.nvidia_smi import nvlink_rows as rows
-from fabric_pipeline.sources.nvidia_smi.captures import CapturedLine, captured_lines
+from fabric_pipeline.sources.nvidia_smi.captures import (
+    CapturedLine,
+    captured_lines,
+    squeezed,
+)
 from fabric_pipeline.sources.nvidia_smi.counter_names import (
     CLASSIC,
     TOTAL_RECOVERIES,
@@ -57,8 +61,9 @@ class _Builder:
         self.current: dict[str, GpuBlock] = {}
         self.heading: tuple[int, ...] = ()
 
-    def feed(self, line: CapturedLine) -> None:
-        if not line.text.strip() or self._header(line) or self._ellipsis(line):
+    def feed(self, captured: CapturedLine) -> None:
+        line = replace(captured, text=squeezed(captured.text))
+        if not line.text or self._header(line) or self._ellipsis(line):
             return
         if self._sentence(line) or self._lane(line):
             return
@@ -123,7 +128,7 @@ class _Builder:
     # --- sentences in place of rows ----------------------------------------------------------
 
     def _sentence(self, line: CapturedLine) -> bool:
-        text = line.text.strip()[:200]
+        text = line.text[:200]
         if rows.ALL_INACTIVE.search(text):
             self._all_inactive(line, text)
         elif rows.NO_NVLINK.search(text) or self._bare_refusal(line, text):

@@ -22,7 +22,6 @@ from fabric_pipeline.sources.nvidia_smi.gpu_query import (
 
 _BANNER = re.compile(r"^\s{0,4}=+\s*NVSMI LOG\s*=+\s*$", re.M)
 _GPU = re.compile(r"^GPU (?P<pci>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$")
-_PAIR = re.compile(r"^(?P<indent>\s*)(?P<key>[^:]{1,80}?)\s*:(?:\s(?P<value>.{0,300}))?$")
 _WANTED = re.compile(r"Replay|Link Width|PCIe Generation|Performance State")
 
 # last parts of the section path -> field of gpu_query
@@ -96,9 +95,10 @@ class _Parser:
         if start:
             self._start(line, start["pci"])
             return
-        pair = _PAIR.match(text)
-        if pair and pair["value"] is not None:
-            self._value(line, len(pair["indent"]), pair["key"].strip(), pair["value"].strip())
+        key, colon, value = text.partition(":")
+        if colon and value[:1].isspace():
+            indent = len(text) - len(text.lstrip())
+            self._value(line, indent, key.strip()[:80], value.strip()[:300])
         elif text.strip():
             self._section(line, text)
 

@@ -21,25 +21,32 @@ def level(
 ) -> Reading:
     more.setdefault("file", "now.txt")
     more.setdefault("link_type", "infiniband")
-    text = more.pop("counter_text", counter)
     return Reading(
-        1, text, str(value), node=node, interface=interface, counter=counter, value=value,
+        1, counter, str(value), node=node, interface=interface, counter=counter, value=value,
         kind="gauge", state=state, **more,
     )  # fmt: skip
 
 
+def identity(interface: str, text: str, node: str = "", **more: Any) -> Reading:
+    return level(interface, "port_identity", 1, text, node, **more)
+
+
 def up(
-    interface: str, speed: float = 400, width: int = 4, node: str = "", **more: Any
+    interface: str, speed: float = 400, width: int = 4, node: str = "", tool: str = "t", **more: Any
 ) -> list[Reading]:
     return [
         level(interface, "link_up", 1, "Active/LinkUp", node, **more),
+        identity(interface, f"{tool}: {interface}", node, **more),
         level(interface, "speed_gbps", speed, "", node, **more),
         level(interface, "width", width, "", node, **more),
     ]
 
 
 def down(interface: str, state: str = "Down/Polling", node: str = "", **more: Any) -> list[Reading]:
-    return [level(interface, "link_up", 0, state, node, **more)]
+    return [
+        level(interface, "link_up", 0, state, node, **more),
+        identity(interface, f"t: {interface}", node, **more),
+    ]
 
 
 def link(switch: str, port: int, node: str = "", adapter: str = "", far: str = "") -> Link:
@@ -101,8 +108,8 @@ def test_known_peer_makes_a_polling_port_a_fault() -> None:
 
 def test_adapter_port_that_keeps_its_lid_was_active() -> None:
     lids = [
-        level("mlx5_2/1", "", 44, counter_text="Base lid"),
-        level("mlx5_2/1", "", 3, counter_text="SM lid"),
+        level("mlx5_2/1", "base_lid", 44),
+        level("mlx5_2/1", "sm_lid", 3),
     ]
     (finding,) = evaluate_port_state(down("mlx5_2/1") + lids, [])
     assert (finding.kind, finding.numbers["lid"]) == ("link_down", 44)
@@ -114,7 +121,7 @@ def test_adapter_port_that_keeps_its_lid_was_active() -> None:
 def test_missing_port_counts_only_when_its_device_is_covered_by_the_same_tool() -> None:
     before = [r for n in range(1, 4) for r in up(f"alder-1/port-{n}", file="before.txt")]
     same = [r for n in range(1, 3) for r in up(f"alder-1/port-{n}")]
-    other_tool = [r for n in range(1, 3) for r in up(f"alder-1/port-{n}", counter_text="x")]
+    other_tool = [r for n in range(1, 3) for r in up(f"alder-1/port-{n}", tool="x")]
     elsewhere = up("alder-2/port-1")
     assert accused(evaluate_port_state(before + same, [])) == [
         ("unknown:alder-1/port-3", "link_down")
@@ -183,7 +190,7 @@ def test_one_slow_port_among_equals_of_a_host() -> None:
     assert accused(evaluate_port_state(states, [])) == [
         ("oak-1:mlx5_7/1", "width_or_speed_downgrade")
     ]
-    for reading in states[-3:]:
+    for reading in states[-4:]:
         reading.link_type = "roce"  # another kind of port may be slower by nature
     assert evaluate_port_state(states, []) == []
 
@@ -237,26 +244,26 @@ def test_lane_rate_below_the_enabled_one() -> None:
     assert "2.5 Gb/s a lane" in finding.reason
 
 
-PCI = "/sys/bus/pci/devices/0000:{}:00.0/"
+PCI = "sysfs: /sys/bus/pci/devices/0000:{}:00.0/"
 
 
 def rdma(
     number: int, bus: str, state: str = "Active/LinkUp", file: str = "now.txt"
 ) -> list[Reading]:
+    name = f"mlx5_{number}/1"
+    path = PCI.format(bus) + f"infiniband/mlx5_{number}/ports/1"
     return [
-        level(
-            f"mlx5_{number}/1", "link_up", float("Active" in state), state, "oak-1", file=file,
-            entity_text=PCI.format(bus) + f"infiniband/mlx5_{number}/ports/1",
-        )
-    ]  # fmt: skip
+        level(name, "link_up", float("Active" in state), state, "oak-1", file=file),
+        identity(name, path, "oak-1", file=file),
+    ]
 
 
 def netdev(name: str, bus: str, is_up: bool, ups: float = 0) -> list[Reading]:
-    path = PCI.format(bus) + f"net/{name}"
     words = "interface up" if is_up else "interface down"
     return [
-        level(name, "link_up", float(is_up), words, "oak-1", entity_text=path),
-        level(name, "", ups, node="oak-1", counter_text="carrier_up_count", entity_text=path),
+        level(name, "link_up", float(is_up), words, "oak-1"),
+        identity(name, PCI.format(bus) + f"net/{name}", "oak-1"),
+        level(name, "carrier_up_count", ups, "", "oak-1"),
     ]
 
 

@@ -55,7 +55,7 @@ def test_log_levels_growth_rates_and_stages(tmp_path: Path) -> None:
 def test_log_remarks_never_accuse(tmp_path: Path) -> None:
     events = read(LOG, tmp_path, TEXT).events
     assert [(e.kind, e.role, e.severity) for e in events] == [
-        ("module_over_temperature", "context", "watch"),
+        ("ibdiagnet_temperature_remark", "context", "watch"),
         ("ibdiagnet_message", "context", "watch"),
     ]
 

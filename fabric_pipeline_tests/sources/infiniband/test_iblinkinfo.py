@@ -43,7 +43,7 @@ def test_blocks_name_both_ends_and_levels(tmp_path: Path) -> None:
 def test_port_that_is_down_has_state_only(tmp_path: Path) -> None:
     result = read(READER, tmp_path, BLOCKS)
     made = [r.counter for r in result.readings if r.interface == "alder-1/port-4"]
-    assert made == ["link_up"]
+    assert made == ["link_up", "port_identity"]
     assert one(result, "alder-1/port-4", "link_up").value == 0
 
 

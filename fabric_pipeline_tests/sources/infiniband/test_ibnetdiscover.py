@@ -68,7 +68,9 @@ def test_port_list_with_and_without_peers(tmp_path: Path) -> None:
     result = read(PORTS, tmp_path, text)
     assert ends(result) == {frozenset({"alder-1/port-3", "HCA-2/1"})}
     assert one(result, "alder-1/port-7", "link_up").state == "Down/no peer"
-    assert not [r for r in result.readings if r.interface == "alder-1/port-7" and r.value]
+    assert not [
+        r for r in result.readings if r.interface == "alder-1/port-7" and r.counter == "width"
+    ]
     assert [r.line for r in result.rejected] == [4]
     assert result.facts["ports_without_peer"] == 2
 

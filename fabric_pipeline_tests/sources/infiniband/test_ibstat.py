@@ -50,7 +50,8 @@ def test_rate_of_a_port_that_is_down_is_no_speed(tmp_path: Path) -> None:
     result = read(READER, tmp_path, port("mlx5_2", "Down", "Polling", "10"))
     assert one(result, "mlx5_2/1", "link_up").state == "Down/Polling"
     assert not [r for r in result.readings if r.counter == "speed_gbps"]
-    assert {r.counter_text: r.value for r in result.readings}["Base lid"] == 31
+    assert one(result, "mlx5_2/1", "base_lid").value == 31
+    assert "(MT4129)" in one(result, "mlx5_2/1", "port_identity").state
 
 
 def test_ethernet_port_is_marked_roce(tmp_path: Path) -> None:

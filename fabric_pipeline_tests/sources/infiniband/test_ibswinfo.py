@@ -23,11 +23,10 @@ fan#1 (rpm)        | 8100
 """
 
 
-def test_alarm_is_watched_and_everything_is_a_fact(tmp_path: Path) -> None:
+def test_alarm_and_everything_else_are_facts(tmp_path: Path) -> None:
     result = read(READER, tmp_path, TEXT)
-    (event,) = result.events
-    assert (event.text, event.role, event.severity) == ("PSU1 status | ERROR", "context", "watch")
-    assert event.line == 9
+    assert result.facts["alarms"] == [{"line": 9, "row": "PSU1 status", "value": "ERROR"}]
+    assert not result.events
     assert result.facts["switch"]["PSU1 P/N"] == "CRD-PSU"
     assert not result.readings
     assert result.unknown[0].interface == "0x0000bb0000bb0001"

@@ -64,7 +64,8 @@ def test_every_form_reads_the_same(tmp_path: Path, reader: Reader, text: str) ->
     result = read(reader, tmp_path, text)
     assert one(result, "mlx5_2/1", "link_up").node == "oak-11"
     assert one(result, "mlx5_2/1", "speed_gbps").value == 200
-    assert "0000:3b:00.0" in one(result, "mlx5_2/1", "width").entity_text
+    assert "0000:3b:00.0" in one(result, "mlx5_2/1", "port_identity").state
+    assert one(result, "ib5", "carrier_up_count").value == 6
     assert one(result, "mlx5_2/1", "link_downed").quality == "saturated"
     assert one(result, "mlx5_2/1", "rx_bytes").value == 100
     missing = one(result, "mlx5_2/1", "symbol_error")

@@ -1,0 +1,147 @@
+"""A tiny drop with one bad link, its tables in a lake, and its incidents: the ground of the dossier tests."""
+
+from __future__ import annotations
+
+import csv
+import json
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from fabric_pipeline.diagnose.diagnose import diagnose
+from fabric_pipeline.incidents.build import Context, build_incidents
+from fabric_pipeline.incidents.record import IncidentRecord
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.sources.drop import list_drop
+from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.lake import write_table
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.diagnose import (
+    correlation_stage,
+    gather_evidence,
+    spike_stage,
+    straggler_stage,
+)
+from fabric_pipeline.workflows.ingest import count_links, ingest
+
+START = datetime(2031, 3, 4, 6, tzinfo=UTC)
+STEP_S = 30
+SAMPLES = 40
+BAD = range(15, 30)  # samples in which the bad link counts errors and the run is slow
+NODES = ("calc-01", "calc-02", "calc-03")
+HOSTILE = ("=cmd()|calc", "<script>alert(1)</script>", "'; drop table x; --")
+TABLES = (
+    "raw_telemetry",
+    "quarantined_telemetry",
+    "collective_timings",
+    "fabric_events",
+    "fabric_topology",
+    "link_counters",
+    "spike_detections",
+    "stragglers",
+    "straggler_correlations",
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """A lake and ledger with one processed drop."""
+
+    drop: Path
+    settings: Settings
+    ledger: Ledger
+    records: list[IncidentRecord]
+
+    @property
+    def accused(self) -> IncidentRecord:
+        """The one incident that accuses a link."""
+        (record,) = [record for record in self.records if record.needs_ticket]
+        return record
+
+
+def make_world(home: Path, nodes: tuple[str, str, str] = NODES) -> World:
+    """Write the drop, run all stages and fill the lake. The bad link is GPU 1, NVLink 2 of `nodes[0]`."""
+    drop = home / "drops" / "tiny"
+    write_drop(drop, nodes)
+    settings = Settings(root=home, home=home / "warehouse")
+    ledger = Ledger(settings.ledger)
+    return World(drop, settings, ledger, process(drop, settings, ledger))
+
+
+def process(drop: Path, settings: Settings, ledger: Ledger) -> list[IncidentRecord]:
+    """The stages of the pipeline over one drop, as `inspect` chains them."""
+    listed = list_drop(drop)
+    drop_id = ledger.claim_drop(drop.name, drop, listed.content_sha256, START).drop_id
+    with closing(connect()) as con:
+        read = ingest(con, listed, drop_id, START + timedelta(days=1))
+        count_links(con)
+        spike_stage(con, drop_id)
+        straggler_stage(con, drop_id)
+        correlation_stage(con, drop_id, read.topology)
+        answer = diagnose(gather_evidence(con, read.topology, list(read.runs.values())))
+        for table in TABLES:
+            write_table(con, table, settings.lake, table, drop_id)
+    hashes = {stamp.name: stamp.sha256 for stamp in listed.files}
+    context = Context(drop_id, listed.meta.cluster, read.topology, hashes)
+    return build_incidents(answer.findings, context)
+
+
+def write_drop(drop: Path, nodes: tuple[str, str, str]) -> None:
+    """Counters of two links per node, collectives of one run over all nodes, topology, one event."""
+    drop.mkdir(parents=True)
+    _write_counters(drop / "counters.csv", nodes)
+    _write_collectives(drop / "collectives.csv", nodes[0])
+    run = {"run": "train-7", "nodes": list(nodes), "start": _time(0), "end": _time(SAMPLES)}
+    (drop / "runs.jsonl").write_text(json.dumps(run) + "\n")
+    event = {"ts": _time(16), "node": nodes[0], "component": "gpu1", "kind": "note"}
+    text = "@SUM(1+1) link retrained, said the log"
+    (drop / "events.jsonl").write_text(json.dumps({**event, "text": text}) + "\n")
+    (drop / "topology.json").write_text(json.dumps(_topology(nodes), indent=1))
+
+
+def _write_counters(path: Path, nodes: tuple[str, str, str]) -> None:
+    with path.open("w", newline="") as handle:
+        out = csv.writer(handle)
+        out.writerow("ts node gpu link_type link crc_single_bit crc_multi_bit replay".split())
+        for sample in range(SAMPLES):
+            bad = sum(1 for number in BAD if number <= sample)
+            for place, node in enumerate(nodes):
+                for gpu, link in ((0, 0), (1, 2)):
+                    hit = bad if place == 0 and gpu == 1 else 0
+                    name = f"gpu{gpu}/nvlink-{link}"
+                    counts = [7 * hit, 90 * hit, 11 * hit]
+                    out.writerow([_time(sample), node, gpu, "nvlink", name, *counts])
+                    port = f"nvswitch-{gpu}/port-{link}"
+                    out.writerow([_time(sample), node, "", "nvlink", port, 0, 0, 95 * hit])
+
+
+def _write_collectives(path: Path, node: str) -> None:
+    with path.open("w", newline="") as handle:
+        out = csv.writer(handle)
+        out.writerow("run comm seq op bytes ts rank node gpu duration_us baseline_us".split())
+        for seq in range(SAMPLES * 2):
+            at = START + timedelta(seconds=seq * STEP_S / 2)
+            slow = (seq + 1) // 2 in BAD
+            duration = (1700 if slow else 1000) + seq % 5
+            row = ["train-7", "tp-0", seq, "all_reduce", 1 << 20, at.isoformat(), "", node, ""]
+            out.writerow([*row, duration, 1000])
+
+
+def _topology(nodes: tuple[str, str, str]) -> dict[str, object]:
+    links = [
+        {
+            "id": f"{node} {gpu}",
+            "type": "nvlink",
+            "a": {"node": node, "port": f"gpu{gpu}/nvlink-{link}"},
+            "b": {"node": node, "port": f"nvswitch-{gpu}/port-{link}"},
+        }
+        for node in nodes
+        for gpu, link in ((0, 0), (1, 2))
+    ]
+    listed = [{"node": node, "rack": "r4", "gpus": [{"gpu": 0}, {"gpu": 1}]} for node in nodes]
+    return {"site": "here", "nodes": listed, "switches": [], "links": links}
+
+
+def _time(sample: int) -> str:
+    return (START + timedelta(seconds=sample * STEP_S)).isoformat()
