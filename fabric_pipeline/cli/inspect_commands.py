@@ -43,6 +43,10 @@ def diagnose(
         text = sys.stdin.read() if name == "stdin" else case.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise BadInputError(f"{name}: no such file", "check the spelling of the path") from None
+    except OSError as problem:
+        raise BadInputError(
+            f"{name}: cannot be read ({problem.strerror})", "name a readable JSON file"
+        ) from None
     except UnicodeDecodeError:
         raise BadInputError(f"{name}: not UTF-8 text", "save the case as UTF-8 JSON") from None
     try:
@@ -52,6 +56,8 @@ def diagnose(
         raise BadInputError(
             f"{name} line {problem.lineno}: {problem.msg}", "correct the JSON"
         ) from None
+    except (ValueError, RecursionError) as problem:  # a number or a nesting beyond any real case
+        raise BadInputError(f"{name}: {problem}", "correct the JSON") from None
     put_json(diagnose_case(content))
 
 

@@ -86,7 +86,7 @@ class LinkList:
     def _entry(self, link: Link) -> Lines:
         incidents = [self._incidents[i] for i in link.incidents if i in self._incidents]
         own = [one for one in incidents if not _only_follows(link, one)]
-        lines = self._head(link.state, (own or incidents or [None])[0], is_own=bool(own))
+        lines = self._head(link.state, next(iter(own or incidents), None), is_own=bool(own))
         for other in own[1:]:
             said = f"also {other.incident_id} {other.severity} {self._signs.name(other.fault_type)}"
             lines.append(text("    ", (said, MUTED)))

@@ -24,6 +24,8 @@ from fabric_pipeline.cli import (
 )
 from fabric_pipeline.errors import FabricError
 
+_INTERRUPTED = 130  # what typer makes of Ctrl-C
+
 app = typer.Typer(
     name="fabric-pipeline",
     help="Finds the one degraded link that slows a GPU training job. Diagnoses only: it changes nothing on the cluster.",
@@ -86,11 +88,10 @@ def main() -> None:
         if problem.remedy:
             typer.echo(f"  what to do: {problem.remedy}", err=True)
         sys.exit(problem.exit_code)
-    except KeyboardInterrupt:
-        typer.echo(
-            "interrupted; what was finished is kept, run the command again to continue", err=True
-        )
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            typer.echo(
+                "interrupted; what was finished is kept, run the command again to continue",
+                err=True,
+            )
+        raise

@@ -374,8 +374,7 @@ def _floor(view: FabricView, signs: Glyphs, width: int) -> Lines:
         text(("Floor", TITLE), ("  one sign is one node, racks in order, nodes by unit", MUTED)),
     ]
     lines += flow(_rack_tiles(view.racks, signs, width), width, gap=2)
-    bad = [node for node in view.nodes if node.state in ("warning", "critical")]
-    bad.sort(key=lambda node: -rank(node.state))
+    bad = _troubled_nodes(view)
     if bad:
         shown = bad[:_OPEN_TROUBLED]
         more = f", the first {len(shown)} of {len(bad)}" if len(bad) > len(shown) else ""
@@ -383,6 +382,16 @@ def _floor(view: FabricView, signs: Glyphs, width: int) -> Lines:
         racks = [RackView(node.rack, node.row, [node]) for node in shown]
         lines += _racks(racks, signs, width)
     return lines
+
+
+def _troubled_nodes(view: FabricView) -> list[NodeView]:
+    """Nodes above watch, those with the worst link first."""
+    places: dict[str, int] = {}
+    for number, link in enumerate(view.degraded()):
+        for end in link.ends:
+            places.setdefault(end.node, number)
+    bad = [node for node in view.nodes if node.state in ("warning", "critical")]
+    return sorted(bad, key=lambda node: (-rank(node.state), places.get(node.name, len(places))))
 
 
 def _rack_tiles(racks: Sequence[RackView], signs: Glyphs, width: int) -> list[Text]:

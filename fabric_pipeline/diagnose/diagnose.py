@@ -16,6 +16,7 @@ from fabric_pipeline.detect.spikes.evaluate import Spike
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
 from fabric_pipeline.detect.sweeps.evaluate import judge_sweeps
 from fabric_pipeline.detect.sweeps.job_events import judge_job_events
+from fabric_pipeline.diagnose.alternatives import alternatives
 from fabric_pipeline.diagnose.correlate import Correlation
 from fabric_pipeline.diagnose.event_roles import judge_events
 from fabric_pipeline.diagnose.isolate import hold_responsible
@@ -67,9 +68,7 @@ def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagn
     links = [link.attributes for link in evidence.topology.links]
     cases = link_cases(_judged_here(evidence.spikes), evidence.correlations, evidence.topology)
     explained = hold_responsible(cases, limits)
-    found = [
-        f for c in cases if (f := link_finding(c, evidence.stragglers, evidence.has_timing, limits))
-    ]
+    found = _link_findings(cases, evidence, limits)
     found += _far_end_symptoms(found)
     found += straggler_findings(evidence.stragglers, explained, _guilty_by_run(cases), limits)
     found += judge_events(evidence.events) + judge_job_events(evidence.events)
@@ -80,6 +79,18 @@ def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagn
     findings = merge_findings(found, evidence.topology)
     answer = verdict(findings, evidence.has_measurements)
     return Diagnosis(findings, [*ports.unknown, *sweeps.unknown], answer)
+
+
+def _link_findings(
+    cases: Sequence[LinkCase], evidence: Evidence, limits: IsolationLimits
+) -> list[Finding]:
+    found = []
+    for case in cases:
+        finding = link_finding(case, evidence.stragglers, evidence.has_timing, limits)
+        if finding is not None:
+            finding.alternatives += alternatives(case, cases, evidence.stragglers)
+            found.append(finding)
+    return found
 
 
 def _guilty_by_run(cases: Sequence[LinkCase]) -> dict[str, list[str]]:

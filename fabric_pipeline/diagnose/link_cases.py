@@ -33,8 +33,9 @@ class LinkCase:
 
     @property
     def hits(self) -> list[RuleHit]:
-        """All rule hits, each rule once (the worst first)."""
-        hits = sorted((h for s in self.spikes for h in s.hits), key=lambda h: -_ORDER[h.severity])
+        """All rule hits, each rule once: its worst severity, then its largest count."""
+        loudest = sorted(self.spikes, key=lambda spike: -spike.events)
+        hits = sorted((h for s in loudest for h in s.hits), key=lambda h: -_ORDER[h.severity])
         return list({hit.rule_id: hit for hit in reversed(hits)}.values())[::-1]
 
     @property

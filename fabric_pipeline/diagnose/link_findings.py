@@ -19,7 +19,7 @@ from fabric_pipeline.model.findings import EvidenceRef, Finding
 
 # Error classes from which no layer above repairs anything, worst last.
 _CLASS_RANK = {
-    "corrected_single": 0, "corrected_multi": 2, "detected_retransmitted": 1, "recovered_link": 3, "uncorrected": 4, "link_down": 5,
+    "corrected_single": 0, "detected_retransmitted": 1, "recovered_link": 2, "corrected_multi": 3, "uncorrected": 4, "link_down": 5,
 }  # fmt: skip
 _ALONE_ENOUGH = frozenset({"crc_per_second", "link_flapping", "repeated_retrains"})
 _MAX_EVIDENCE = 12
@@ -96,6 +96,7 @@ def _finding(
         kind=kind,
         severity=severity,
         role=role,
+        summary=_headline(case),
         reason=f"{counts}{_bound_text(case)}{_position_text(case)}{other_end} {text}".strip(),
         evidence=_evidence(case),
         far_end=case.far_end,
@@ -135,9 +136,19 @@ def _totals(case: LinkCase) -> dict[str, tuple[float, bool]]:
     return totals
 
 
+def _headline(case: LinkCase) -> str:
+    """The two largest counts in one short sentence."""
+    largest = sorted(_totals(case).items(), key=lambda item: -item[1][0])[:2]
+    said = (
+        f"{'at least ' if bound else ''}{count:.0f} {COUNTERS[name].says}"
+        for name, (count, bound) in largest
+    )
+    return f"{case.component} counted {' and '.join(said)}"
+
+
 def _counts(case: LinkCase) -> str:
     parts = [
-        f"{'at least ' if bound else ''}{count:.0f} {COUNTERS[name].says} ({name})"
+        f"{'at least ' if bound else ''}{count:.0f} {COUNTERS[name].says}"
         for name, (count, bound) in sorted(_totals(case).items(), key=lambda item: -item[1][0])
     ]
     rates = [s.rate_per_hour for s in case.spikes if s.rate_per_hour]

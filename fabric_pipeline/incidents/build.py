@@ -210,7 +210,7 @@ def _place(component: str, topology: Topology) -> Place:
         unit=str(where.get("unit") if where.get("unit") is not None else ""),
         node_serial=str(where.get("serial") or ""),
         socket=device.get("socket") if isinstance(device.get("socket"), int) else None,
-        gpu=gpu if is_gpu else device.get("gpu") if isinstance(device.get("gpu"), int) else None,
+        gpu=gpu if is_gpu else topology.gpu_beside(component),
         gpu_uuid=str(device.get("uuid") or "") if is_gpu else "",
         gpu_serial=str(device.get("serial") or "") if is_gpu else "",
         gpu_slot=str(device.get("slot") or "") if is_gpu else "",
@@ -242,7 +242,7 @@ def _priority(finding: Finding) -> Priority:
 
 
 def _summary(finding: Finding, fault: FaultType) -> str:
-    text = finding.reason.split(". ")[0].rstrip(".") + "."
+    text = (finding.summary or finding.reason.split(". ")[0]).rstrip(".") + "."
     degradation = finding.numbers.get("degradation_pct")
     if degradation is not None and finding.is_link and finding.accuses:
         text += f" Collectives over it are {degradation:.1f} % slower than their baseline."

@@ -31,7 +31,8 @@ class Finding:
     `component` is a component id. `kind` is a slug. Only role `cause` with severity `warning` or
     `critical` accuses; `watch` and `info`, `symptom` and `context` never do. `is_link` is False when
     the trouble is no link's (slow compute, congestion, software): such a finding never becomes a
-    cable ticket. `cause` names the component this is a symptom of. `numbers` hold every figure that
+    cable ticket. `cause` names the component this is a symptom of. `summary` is the reason in one short sentence
+    ("" when the first sentence of `reason` does). `numbers` hold every figure that
     `reason` mentions; `rules` the ids of the rules that fired; `alternatives` what else was weighed.
     """
 
@@ -51,6 +52,7 @@ class Finding:
     numbers: dict[str, Any] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
     alternatives: list[str] = field(default_factory=list)
+    summary: str = ""
 
     @property
     def accuses(self) -> bool:

@@ -96,6 +96,14 @@ class Topology:
         nic = _first(node.get("nics"), lambda item: item.get("hca") == name)
         return nic or self.switches.get(name, {})
 
+    def gpu_beside(self, component: str) -> int | None:
+        """Index of the GPU that shares a PCIe switch with this NIC, None when not stated or not unique."""
+        parsed = parse_component(component)
+        switch = self.device(component).get("pcie_switch")
+        gpus = self.nodes.get(parsed.node, {}).get("gpus") or []
+        beside = [gpu["gpu"] for gpu in gpus if switch and gpu.get("pcie_switch") == switch]
+        return int(beside[0]) if len(beside) == 1 else None
+
     def place(self, component: str) -> dict[str, Any]:
         """Site, row, rack, unit, serial of the node or switch; only keys that a source states."""
         parsed = parse_component(component)

@@ -16,8 +16,9 @@ from typing import Any
 import dagster as dg
 
 from fabric_pipeline.orchestration.build import build_definitions
-from fabric_pipeline.orchestration.instance import prepare_instance
 from fabric_pipeline.settings import load_settings
+from fabric_pipeline.store.filelock import locked
+from fabric_pipeline.workflows.dagster_home import enter_dagster_home
 
 JOBS = {"diagnose": "diagnose_drop", "publish": "publish"}
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -26,10 +27,12 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 def main(arguments: list[str]) -> int:
     """Run the job for each drop in turn; 0 when all succeeded, 1 otherwise."""
     job_name, drop_ids = JOBS[arguments[0]], arguments[1:]
-    prepare_instance(load_settings())
+    home = enter_dagster_home(load_settings())
     job = build_definitions().resolve_job_def(job_name)
     with dg.DagsterInstance.get() as instance:
-        instance.add_dynamic_partitions("drops", drop_ids)
+        with locked(home / ".dagster.lock"):  # two first starts would both create the same tables
+            instance.add_dynamic_partitions("drops", drop_ids)
+            instance.get_runs_count()
         results = [_run(job, instance, drop_id) for drop_id in drop_ids]
     return 0 if all(results) else 1
 

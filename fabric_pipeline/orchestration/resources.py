@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -25,9 +25,4 @@ class FabricResource(dg.ConfigurableResource):  # type: ignore[type-arg]
 
 
 def _with_home(home: str) -> dict[str, str]:
-    import os
-
     return {**os.environ, "FABRIC_HOME": home}
-
-
-Clock = Callable[[], datetime]

@@ -74,9 +74,14 @@ def result_of(
     return dg.MaterializeResult(
         asset_key=stage.table,
         metadata=metadata,
-        data_version=dg.DataVersion(stage.sha256[:32] or "invalid"),
+        data_version=data_version(stage.sha256),
         check_results=[_schema_result(stage)],
     )
+
+
+def data_version(sha256: str) -> dg.DataVersion:
+    """The data version of a table with this hash; a table that was not written has none."""
+    return dg.DataVersion(sha256[:32] or "invalid")
 
 
 def _schema_result(stage: StageResult) -> dg.AssetCheckResult:

@@ -10,6 +10,12 @@ from fabric_pipeline.schemas.table import Table
 
 Source = tuple[str, str]
 
+_COINCIDENCE: tuple[Source, ...] = (
+    ("link_counters", "delta"),
+    ("link_counters", "ts"),
+    ("collective_timings", "duration_us"),
+    ("collective_timings", "ts"),
+)
 _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
     "link_counters": {
         "sample": (("raw_telemetry", "ts"), ("raw_telemetry", "line")),
@@ -35,6 +41,11 @@ _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
             ("link_counters", "counter"),
         ),
         "severity": (("link_counters", "delta"), ("link_counters", "counter")),
+        "peers": (("link_counters", "counter"), ("link_counters", "link_type")),
+        "peer_median_events": (("link_counters", "delta"),),
+        "burstiness": (("link_counters", "delta"),),
+        "is_lower_bound": (("link_counters", "quality"),),
+        "last_line": (("link_counters", "line"),),
     },
     "stragglers": {
         "start_ts": (("collective_timings", "ts"),),
@@ -51,11 +62,33 @@ _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
         ),
         "nodes": (("collective_timings", "run_nodes"), ("collective_timings", "node")),
         "lost_s": (("collective_timings", "duration_us"),),
+        "interval": (("collective_timings", "duration_us"), ("collective_timings", "seq")),
+        "kind": (("collective_timings", "unit_kind"), ("collective_timings", "arrival_us")),
+        "shape": (("collective_timings", "duration_us"),),
+        "collectives": (("collective_timings", "seq"),),
+        "baseline_source": (("collective_timings", "baseline_us"),),
+        "late_nodes": (
+            ("collective_timings", "node"),
+            ("collective_timings", "arrival_us"),
+            ("collective_timings", "duration_us"),
+        ),
+        "gpus": (("collective_timings", "ranks"),),
+        "last_line": (("collective_timings", "line"),),
     },
     "straggler_correlations": {
-        "overlap_bins": (("link_counters", "delta"), ("collective_timings", "duration_us")),
-        "p_value": (("link_counters", "delta"), ("collective_timings", "duration_us")),
-        "effect_pct": (("collective_timings", "duration_us"),),
+        "in_path": (("stragglers", "nodes"), ("fabric_topology", "far_node")),
+        "bins": (("collective_timings", "ts"), ("link_counters", "elapsed_s")),
+        "slow_bins": (("collective_timings", "duration_us"),),
+        "error_bins": (("link_counters", "delta"), ("link_counters", "ts")),
+        "overlap_bins": _COINCIDENCE,
+        "lag_bins": _COINCIDENCE,
+        "overlap_share": _COINCIDENCE,
+        "covered_share": _COINCIDENCE,
+        "p_value": _COINCIDENCE,
+        "q_value": _COINCIDENCE,
+        "score": _COINCIDENCE,
+        "candidate_rank": _COINCIDENCE,
+        "effect_pct": _COINCIDENCE,
         "far_end": (("fabric_topology", "far_interface"), ("fabric_topology", "far_node")),
     },
     "incident_records": {
@@ -68,6 +101,22 @@ _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
             ("spike_detections", "severity"),
             ("stragglers", "deviation_pct"),
             ("fabric_events", "severity"),
+        ),
+        "fault_type": (
+            ("spike_detections", "rules"),
+            ("stragglers", "kind"),
+            ("fabric_events", "kind"),
+            ("link_counters", "counter"),
+        ),
+        "first_seen": (
+            ("spike_detections", "start_ts"),
+            ("stragglers", "start_ts"),
+            ("fabric_events", "ts"),
+        ),
+        "last_seen": (
+            ("spike_detections", "end_ts"),
+            ("stragglers", "end_ts"),
+            ("fabric_events", "ts"),
         ),
         "degradation_pct": (("stragglers", "deviation_pct"),),
         "confidence": (

@@ -32,6 +32,8 @@ class Column:
             said.append(f"at most {self.maximum:g}")
         if self.pattern:
             said.append(f"matches {self.pattern}")
+        if self.type == "DOUBLE":
+            said.append("finite")
         return tuple(said)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from fabric_pipeline.schemas.table import Column, Table
 
 _SAMPLE_ROWS = 200
 _WITNESSES = 5
+_FINITE = "finite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ def _pandera_checks(column: Column) -> list[Any]:
         checks.append(pa.Check.le(column.maximum))
     if column.pattern:
         checks.append(pa.Check.str_matches(column.pattern))
+    if column.type == "DOUBLE":  # pandas has one sign for NaN and NULL: NaN is found by SQL alone
+        checks.append(pa.Check(lambda values: values.abs() != inf, name=_FINITE, error=_FINITE))
     return checks
 
 
@@ -104,6 +108,8 @@ def _rules(table: Table) -> list[_Rule]:
                     f"regexp_matches({name}, {_literal(f'^(?:{column.pattern})')})",
                 )
             )
+        if column.type == "DOUBLE":  # DuckDB sorts NaN above every number, so a minimum lets it pass
+            rules.append(_Rule(column.name, _FINITE, f"isfinite({name})"))
     return rules
 
 

@@ -83,9 +83,10 @@ class LedgerDrops(LedgerFile):
                 mine = known["drop_id"] if known else owner["drop_id"]
                 return _claim(owner, "duplicate_of", content_sha256, mine)
             if known:
-                _touch(con, known["drop_id"], content_sha256, at)
+                _change(con, known["drop_id"], content_sha256, at)
                 _note(con, known["drop_id"], place, content_sha256, "changed", at)
-                return _claim(known, "changed", content_sha256)
+                drop_id = known["drop_id"]
+                return DropClaim(drop_id, "changed", drop_id, content_sha256, processed=False)
             return _register(con, name, place, content_sha256, at)
 
     def mark_processed(self, drop_id: str, content_sha256: str, at: datetime) -> None:
@@ -147,6 +148,14 @@ def _touch(con: sqlite3.Connection, drop_id: str, content_sha256: str, at: datet
         "UPDATE drops SET content_sha256 = ?, last_read = ? WHERE drop_id = ?",
         [content_sha256, utc_text(at), drop_id],
     )
+
+
+def _change(con: sqlite3.Connection, drop_id: str, content_sha256: str, at: datetime) -> None:
+    """New content: nothing of it is processed, even when it is what was processed long ago, because
+    a run over the content in between may have written tables meanwhile.
+    """
+    _touch(con, drop_id, content_sha256, at)
+    con.execute("UPDATE drops SET processed_sha256 = '' WHERE drop_id = ?", [drop_id])
 
 
 def _note(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.store.duck import scalar
+from fabric_pipeline.store.lake import part_path
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.drop_stages import drop_tables
 
@@ -40,11 +42,7 @@ def publication_problems(settings: Settings, drop_id: str) -> list[str]:
         (p.ticket_id, p.draft_sha256): p.outbox_file
         for p in Ledger(settings.ledger).publications(drop=drop_id)
     }
-    with drop_tables(settings, drop_id, ["published_tickets"]) as connection:
-        rows = connection.execute(
-            "select ticket_id, draft_sha256 from published_tickets"
-        ).fetchall()
-    shown = {(ticket, sha256) for ticket, sha256 in rows}
+    shown = _shown_as_published(settings, drop_id)
     problems = [
         f"{ticket}: in the ledger but not in the table" for ticket, _ in recorded.keys() - shown
     ]
@@ -57,3 +55,17 @@ def publication_problems(settings: Settings, drop_id: str) -> list[str]:
         if not (settings.outbox / file).exists()
     ]
     return sorted(problems)
+
+
+def table_sha256(settings: Settings, name: str, drop_id: str) -> str:
+    """SHA-256 of a table's file of one drop; empty when there is none."""
+    path = part_path(settings.lake, name, drop_id)
+    return sha256_of(path) if path.is_file() else ""
+
+
+def _shown_as_published(settings: Settings, drop_id: str) -> set[tuple[str, str]]:
+    if not part_path(settings.lake, "published_tickets", drop_id).is_file():
+        return set()
+    with drop_tables(settings, drop_id, ["published_tickets"]) as connection:
+        sql = "select ticket_id, draft_sha256 from published_tickets"
+        return {(ticket, sha256) for ticket, sha256 in connection.execute(sql).fetchall()}

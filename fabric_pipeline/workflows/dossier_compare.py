@@ -59,10 +59,13 @@ class Rerun:
 
 
 def differing_rows(connection: Any, one: str, other: str) -> int:
-    """Rows of either relation (in brackets) that the other does not have."""
-    sides = ((one, other), (other, one))
-    counts = [scalar(connection, f"select count(*) from ({a} except all {b})") for a, b in sides]
-    return int(max(counts))
+    """How many rows either relation (in brackets) has more than the other, columns by name."""
+    sql = f"""
+    select coalesce(sum(abs(surplus)), 0)::bigint from (
+        select * exclude (side), sum(side) as surplus
+        from (select *, 1 as side from {one} union all by name select *, -1 as side from {other}) group by all)
+    """
+    return int(scalar(connection, sql))
 
 
 def recount(connection: Any, kept: Kept, done: Rerun) -> None:
@@ -80,7 +83,7 @@ def recount(connection: Any, kept: Kept, done: Rerun) -> None:
     count_links(connection)
     recorded = "from recorded_link_counters semi join kept_ends using (node, interface)"
     differing = differing_rows(connection, f"({recorded})", "(from link_counters)")
-    differs = [f"{differing} rows come out differently"] if differing else []
+    differs = [f"{differing} rows are on one side only"] if differing else []
     done.compare("increments of the link ends from their readings", differs)
 
 
@@ -92,7 +95,7 @@ def compare_spikes(
         done.not_rerun.append("error intervals: their rows were cut or missing")
         return
     differing = _differing_intervals(connection, spikes)
-    differs = [f"{differing} intervals come out differently"] if differing else []
+    differs = [f"{differing} intervals are on one side only"] if differing else []
     done.compare(f"{len(spikes)} error intervals of the link ends with their rules", differs)
     if not record.numbers.get("counts"):
         done.not_rerun.append("counts of the incident: it does not rest on counted errors")
@@ -169,7 +172,7 @@ def compare_stragglers(connection: Any, record: IncidentRecord, kept: Kept, done
         f"(select {columns} from {t} where {own})" for t in ("recorded_stragglers", "stragglers")
     ]
     differing = differing_rows(connection, *sides)
-    differs = [f"{differing} intervals come out differently"] if differing else []
+    differs = [f"{differing} intervals are on one side only"] if differing else []
     number = scalar(connection, f"select count(*) from {sides[0]}")
     done.compare(f"{number} slow intervals of the affected runs", differs)
     done.compare("latency and baseline of the incident", _latency_differences(connection, record))

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from fabric_pipeline.incidents.record import IncidentRecord
-from fabric_pipeline.model.components import component_id
+from fabric_pipeline.model.components import component_id, parse_component
 from fabric_pipeline.workflows.dossier_bag import shown
 from fabric_pipeline.workflows.dossier_rows import picked
 
@@ -21,15 +21,16 @@ _LEFT, _RIGHT, _TOP, _FLOOR, _RUN_HEIGHT = 80, 940, 110, 300, 10
 _BARS = 240  # bars at most: so many can be told apart at this width
 _MAX_RUNS = 4  # rows of slow intervals above the bars
 
-# Errors per sample of the link end that counted most; the ends of a link are never added up.
+# Errors per sample of the blamed end, else of the end that counted most; ends are never added up.
 _ERRORS_SQL = f"""
 with counted as (
     select node, interface, ts, sum(delta) as errors from {picked("link_counters")}
     where delta > 0 and ts is not null and error_class <> '' group by node, interface, ts
-), loudest as (
-    select node, interface from counted group by node, interface order by sum(errors) desc, node, interface limit 1
+), shown as (
+    select node, interface from counted group by node, interface
+    order by (node = $node and interface = $interface) desc, sum(errors) desc, node, interface limit 1
 )
-select c.node, c.interface, c.ts, c.errors from counted c join loudest l using (node, interface) order by c.ts
+select c.node, c.interface, c.ts, c.errors from counted c join shown using (node, interface) order by c.ts
 """
 _WINDOW_SQL = f"""
 select min(ts), max(ts) from (select ts from {picked("link_counters")} where ts is not null union all
@@ -65,7 +66,9 @@ def figure(connection: Any, record: IncidentRecord) -> str:
         return _svg(title, body)
     axis = _Axis(start, (end - start).total_seconds())
     body = [*_slow(connection.execute(_SLOW_SQL).fetchall(), axis)]
-    body += _errors(connection.execute(_ERRORS_SQL).fetchall(), axis)
+    blamed = parse_component(record.isolated_component)
+    end_of_link = {"node": blamed.node, "interface": blamed.interface}
+    body += _errors(connection.execute(_ERRORS_SQL, end_of_link).fetchall(), axis)
     body.append(f'<path d="M{_LEFT} {_FLOOR}H{_RIGHT}" stroke="#333"/>')
     for time, anchor in ((start, "start"), (end, "end")):
         x = _LEFT if anchor == "start" else _RIGHT

@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -103,5 +104,11 @@ def _recognised(source: Source, drop: Path | None) -> tuple[str, str]:
     path = source_path(drop, source.file) if drop is not None else None
     if path is None or source.state in ("gone", "outside", "changed"):
         return "unknown", ""
-    match = recognise(SourceFile(path, source.file))
+    return _reader_of(path, source.file, source.sha256_now)
+
+
+@lru_cache(maxsize=256)
+def _reader_of(path: Path, file: str, _sha256: str) -> tuple[str, str]:
+    """Format and reader version; the incidents of a drop cite the same few files again and again."""
+    match = recognise(SourceFile(path, file))
     return match.format_id, match.reader.version if match.reader else ""

@@ -39,7 +39,7 @@ _LISTS = (
     ("pcie_switch", "pcie_switches", ("pcie_switch", "name")),
 )
 _TIER = re.compile(r"^(spine|leaf|core)", re.IGNORECASE)
-_PORT = re.compile(r"(\d{1,9})$")
+_MOST_DIGITS = 9
 
 
 class Builder:
@@ -52,6 +52,7 @@ class Builder:
         self._nodes: dict[str, NodeView] = {}
         self._switches: dict[str, SwitchView] = {}
         self._used: set[Key] = set()
+        self._holders: dict[Key, Device | SwitchView] = {}
 
     def place(self, topology: Topology) -> None:
         """Nodes with their devices, and switches, as the topology states them."""
@@ -121,8 +122,10 @@ class Builder:
 
     def _hang(self, link: Link) -> None:
         for end in link.ends:
-            holder = self._holder(end.node, end.device, end.interface, link.link_type)
-            holder.ports.append(Port(link, end))
+            key = (end.node, end.device)
+            if key not in self._holders:
+                self._holders[key] = self._holder(*key, end.interface, link.link_type)
+            self._holders[key].ports.append(Port(link, end))
 
     def _reading(self, key: Key, is_measured: bool) -> EndReading:
         known = self._state.readings.get(key)
@@ -205,5 +208,6 @@ def _is_link_end(interface: str) -> bool:
 
 
 def _port_order(port: Port) -> tuple[int, str]:
-    found = _PORT.search(port.end.interface)
-    return (int(found.group(1)) if found else 1_000_000_000, port.end.interface)
+    interface = port.end.interface
+    number = interface[len(interface.rstrip("0123456789")) :][:_MOST_DIGITS]
+    return (int(number) if number else 10**_MOST_DIGITS, interface)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from fabric_pipeline.model.components import component_id
@@ -23,6 +24,13 @@ _RANK = {state: rank for rank, state in enumerate(STATES)}
 def rank(state: str) -> int:
     """Place of a state in `STATES`; higher is worse."""
     return _RANK[state]
+
+
+_JOINED = {
+    (a, b): a if b == "no_data" else b if a == "no_data" else max(a, b, key=rank)
+    for a in STATES
+    for b in STATES
+}
 
 
 def worst(states: Iterable[str], default: str = "no_data") -> str:
@@ -97,10 +105,17 @@ class Link:
     cable_id: str = ""
     part: str = ""
     state: str = field(init=False)
+    share: float | None = field(init=False)
 
     def __post_init__(self) -> None:
-        """Worst trouble of the ends; healthy when an end was measured; else no data."""
-        self.state = _overall(end.reading.state for end in self.ends)
+        """State: worst trouble of the ends, healthy when an end was measured, else no data.
+
+        Share of the limit: the larger one of both ends, None without any.
+        """
+        far = self.b.reading if self.b is not None else NO_DATA
+        self.state = _JOINED[self.a.reading.state, far.state]
+        shares = [one.share for one in (self.a.reading, far) if one.value is not None]
+        self.share = max((share for share in shares if share is not None), default=None)
 
     @property
     def ends(self) -> tuple[End, ...]:
@@ -160,7 +175,7 @@ class Device:
         return _overall([*own, *(port.state for port in self.ports)])
 
 
-@dataclass(slots=True)
+@dataclass
 class NodeView:
     """One server. Place fields are "" when no topology states them."""
 
@@ -182,15 +197,18 @@ class NodeView:
         for device in self.devices.values():
             yield from device.ports
 
-    @property
+    @cached_property
     def state(self) -> str:
-        """Worst trouble of the node; healthy when anything was measured; else no data."""
+        """Worst trouble of the node; healthy when anything was measured; else no data.
+
+        Kept once asked for: ask when the view is complete.
+        """
         own = [self.reading.state] if self.reading else []
         own += [device.reading.state for device in self.devices.values() if device.reading]
         return _overall([*own, *(port.state for port in self.ports())])
 
 
-@dataclass(slots=True)
+@dataclass
 class SwitchView:
     """One leaf, spine or other switch outside the nodes; `tier` as the topology states it."""
 
@@ -203,9 +221,9 @@ class SwitchView:
     ports: list[Port] = field(default_factory=list)
     reading: EndReading | None = None
 
-    @property
+    @cached_property
     def state(self) -> str:
-        """Worst trouble of the switch; healthy when any port was measured; else no data."""
+        """As for a node, over the ports of the switch."""
         own = [self.reading.state] if self.reading else []
         return _overall([*own, *(port.state for port in self.ports)])
 

@@ -117,7 +117,8 @@ moved as (
     from valued
 )
 select node, interface, counter, lane, events, value, "limit", unit, is_lower_bound, severity_rank, rules from shared
-qualify row_number() over (partition by node, interface order by severity_rank desc, is_quality, value / "limit" desc nulls last, events desc, counter, lane) = 1
+qualify row_number() over (partition by node, interface order by severity_rank desc, is_quality,
+    value / "limit" desc nulls last, events desc, counter, lane) = 1
 order by node, interface
 """
 

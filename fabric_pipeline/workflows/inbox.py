@@ -27,8 +27,11 @@ class InboxEntry:
     newest_mtime: float
 
     def is_settled(self, now: datetime) -> bool:
-        """True when nothing in it was written in the last seconds."""
-        return now.timestamp() - self.newest_mtime >= SETTLE_S
+        """True when nothing in it was written in the last seconds.
+
+        A file time well ahead of our clock says nothing about that and does not hold a drop up.
+        """
+        return abs(now.timestamp() - self.newest_mtime) >= SETTLE_S
 
 
 def scan(inbox: Path) -> list[InboxEntry]:

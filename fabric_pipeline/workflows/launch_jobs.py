@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,28 +71,25 @@ def _events(settings: Settings, job: str, drop_ids: Sequence[str]) -> Iterator[E
     # Warnings of Dagster about previews and its own command line are not the user's business.
     env.setdefault("PYTHONWARNINGS", "ignore")
     done = 0
-    with subprocess.Popen(  # noqa: S603 - our own interpreter and module, ids checked by the ledger
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=env,
-        cwd=settings.root,
-    ) as child:
-        assert child.stdout is not None  # noqa: S101 - PIPE was asked for
-        assert child.stderr is not None  # noqa: S101
-        try:
-            for line in child.stdout:
-                if line.startswith("{"):
-                    event = json.loads(line)
-                    done += event["event"] == "finished"
-                    yield event
-            errors = child.stderr.read()
-        except BaseException:
-            child.terminate()
-            raise
+    # Errors go to a file: nobody reads a second pipe meanwhile, and a full one would stop the child.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        with subprocess.Popen(  # noqa: S603 - our own interpreter and module, ids checked by the ledger
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env, cwd=settings.root
+        ) as child:
+            assert child.stdout is not None  # noqa: S101 - PIPE was asked for
+            try:
+                for line in child.stdout:
+                    if line.startswith("{"):
+                        event = json.loads(line)
+                        done += event["event"] == "finished"
+                        yield event
+            except BaseException:
+                child.terminate()
+                raise
+        errors.seek(0)
+        said = errors.read()
     if done < len(drop_ids):
-        tail = "\n".join(errors.strip().splitlines()[-_KEPT_ERROR_LINES:])
+        tail = "\n".join(said.strip().splitlines()[-_KEPT_ERROR_LINES:])
         raise PipelineError(
             f"the {job} run ended before it reported on every drop:\n{tail}",
             "see the run in the Dagster UI: fabric-pipeline dev",

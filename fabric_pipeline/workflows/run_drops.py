@@ -50,7 +50,7 @@ def plan(
 
 def _planned(ledger: Ledger, path: Path, at: datetime, *, force: bool) -> PlannedDrop:
     found = claim(ledger, path, at)
-    if found.state == "duplicate_of" and not force:
+    if found.state == "duplicate_of" and found.processed and not force:
         return PlannedDrop(
             path,
             found.owner,
@@ -63,7 +63,7 @@ def _planned(ledger: Ledger, path: Path, at: datetime, *, force: bool) -> Planne
         "new": "new",
         "changed": "changed",
         "unchanged": "not finished before",
-        "duplicate_of": "read again",
+        "duplicate_of": f"same content as drop {found.owner}, which is read again",
     }
     return PlannedDrop(
         path,

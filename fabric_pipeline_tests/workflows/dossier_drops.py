@@ -103,7 +103,9 @@ def write_drop(drop: Path, nodes: tuple[str, str, str]) -> None:
 def _write_counters(path: Path, nodes: tuple[str, str, str]) -> None:
     with path.open("w", newline="") as handle:
         out = csv.writer(handle)
-        out.writerow("ts node gpu link_type link crc_single_bit crc_multi_bit replay".split())
+        out.writerow(
+            ["ts", "node", "gpu", "link_type", "link", "crc_single_bit", "crc_multi_bit", "replay"]
+        )
         for sample in range(SAMPLES):
             bad = sum(1 for number in BAD if number <= sample)
             for place, node in enumerate(nodes):
@@ -119,7 +121,21 @@ def _write_counters(path: Path, nodes: tuple[str, str, str]) -> None:
 def _write_collectives(path: Path, node: str) -> None:
     with path.open("w", newline="") as handle:
         out = csv.writer(handle)
-        out.writerow("run comm seq op bytes ts rank node gpu duration_us baseline_us".split())
+        out.writerow(
+            [
+                "run",
+                "comm",
+                "seq",
+                "op",
+                "bytes",
+                "ts",
+                "rank",
+                "node",
+                "gpu",
+                "duration_us",
+                "baseline_us",
+            ]
+        )
         for seq in range(SAMPLES * 2):
             at = START + timedelta(seconds=seq * STEP_S / 2)
             slow = (seq + 1) // 2 in BAD

@@ -43,7 +43,7 @@ def evidence_dossiers(context: dg.AssetExecutionContext, fabric: FabricResource)
     ledger = Ledger(settings.ledger)
     rows = []
     for record in incidents_for_dossiers(settings, drop_id):
-        built = build_dossier(settings, ledger, record, fabric.now(), run_id=context.run_id)
+        built = build_dossier(settings, ledger, record, fabric.now(), run_id=context.run.run_id)
         rows.append(
             (
                 drop_id,
@@ -73,3 +73,6 @@ def published_tickets(context: dg.AssetExecutionContext, fabric: FabricResource)
     for ticket, why in outcome.refused:
         context.log.warning(f"{ticket} not published: {why}")
     yield result_of(result)
+    held = [f"{ticket} ({why})" for ticket, why in outcome.refused if ticket in state.approved]
+    if held:
+        raise dg.Failure(f"approved but not published: {'; '.join(held)}", allow_retries=False)

@@ -9,9 +9,10 @@ import dagster as dg
 
 from fabric_pipeline.orchestration.partitions import drops
 from fabric_pipeline.orchestration.resources import FabricResource
+from fabric_pipeline.orchestration.selection import selected_assets
 from fabric_pipeline.workflows.dispatch_stages import gate_state
 
-PUBLISH_ASSET = dg.AssetKey("published_tickets")
+PUBLISH_ASSET = "published_tickets"
 
 with warnings.catch_warnings():
     # Partitions on checks are a preview feature of Dagster (dagster-io/dagster#17005).
@@ -44,6 +45,5 @@ with warnings.catch_warnings():
 
 def is_publishing(context: dg.AssetCheckExecutionContext) -> bool:
     """True when this run also publishes; when Dagster does not tell, the answer is yes (fail closed)."""
-    layer = getattr(context.job_def, "asset_layer", None)
-    selected = getattr(layer, "selected_asset_keys", None)
+    selected = selected_assets(context.job_def)
     return True if selected is None else PUBLISH_ASSET in selected

@@ -49,7 +49,7 @@ class Element:
         return (child for child in self.children if child.name in names)
 
     def walk(self) -> Iterator[Element]:
-        """This element and all below it, in the order of the file."""
+        """The element itself and all below it, in the order of the file."""
         pending = [self]
         while pending:
             element = pending.pop()

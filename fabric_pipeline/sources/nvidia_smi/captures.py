@@ -108,7 +108,7 @@ class _Surroundings:
         return self._rule(text) or self._prompt(text) or self._banner(text) or self._field(text)
 
     def _rule(self, text: str) -> bool:
-        if _RULE.match(text):
+        if text.startswith("----") and _RULE.match(text):
             self.rules_open = not self.rules_open
             return True
         opened, self.rules_open = self.rules_open, False
@@ -119,14 +119,14 @@ class _Surroundings:
         return False
 
     def _prompt(self, text: str) -> bool:
-        found = _USER_PROMPT.match(text)
+        found = _USER_PROMPT.match(text) if "@" in text[:200] else None
         if found:
             host = found["host"]
             if not self.hinted:
                 self.node = "" if _NO_HOST.match(host) else host
             self._typed(found["command"] or "")
             return True
-        bare = _BARE_PROMPT.match(text)
+        bare = _BARE_PROMPT.match(text) if _TOOL.search(text) else None
         if bare and _TOOL.search(bare["command"]):
             self._typed(bare["command"])
             return True
@@ -142,7 +142,7 @@ class _Surroundings:
             self.node = remote["host"]
 
     def _banner(self, text: str) -> bool:
-        found = _BANNER.match(text)
+        found = _BANNER.match(text) if text.rstrip()[-1:] in "=#*~-" else None
         if not found:
             return False
         pieces = [piece.strip() for piece in found["body"].split("|")]
@@ -156,11 +156,13 @@ class _Surroundings:
         return has_host or gpu is not None or any(moments)
 
     def _field(self, text: str) -> bool:
+        if len(text) > 120 or not any(mark in text for mark in ":="):
+            return False  # no room for a host field or a date
         field = _HOST_FIELD.match(text)
         if field:
             self._new_host(field["host"])
             return True
-        moment = parse_clock(text.strip(), self.zone) if len(text) < 80 else None
+        moment = parse_clock(text, self.zone)
         if moment is None:
             return False
         self.time = moment
@@ -189,7 +191,7 @@ def captured_lines(
         if not text or around.absorb(text):
             continue
         node = around.node
-        tag = _TAG.match(text)
+        tag = _TAG.match(text) if ":" in text[:90] else None
         if tag and not _GPU_WORD.fullmatch(tag["tag"] or ""):
             text = text[tag.end() :]
             word = tag["tag"] or ""

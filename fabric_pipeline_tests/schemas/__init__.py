@@ -1,0 +1,1 @@
+"""Tests of the table descriptions and of what is made from them."""
