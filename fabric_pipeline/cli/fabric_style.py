@@ -16,7 +16,7 @@ MUTED = "grey50"
 TITLE = "bold"
 COLOURS = {
     "healthy": MUTED,
-    "no_data": "magenta",
+    "no_data": MUTED,
     "watch": "cyan",
     "warning": "bold yellow",
     "critical": "bold red",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TYPES = ("VARCHAR", "INTEGER", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP WITH TIME ZONE")
 TIMESTAMP = "TIMESTAMP WITH TIME ZONE"
 
 

@@ -109,28 +109,28 @@ def compare_spikes(
 
 def _differing_intervals(connection: Any, spikes: Sequence[Spike]) -> int:
     cursor = connection.execute(
-        "select node, interface, lane, counter, start_ts, end_ts, events, rules "
+        "select node, interface, lane, counter, gpu_uuid, start_ts, end_ts, events, rules "
         "from recorded_spike_detections"
     )
     recorded = Counter(
-        (*row[:7], _own_rules(hit["rule_id"] for hit in json.loads(row[7])))
+        (*row[:8], _own_rules(hit["rule_id"] for hit in json.loads(row[8])))
         for row in cursor.fetchall()
     )
     found = Counter(
-        (s.node, s.interface, s.lane, s.counter, s.start_ts, s.end_ts, s.events, _own_rules(h.rule_id for h in s.hits))
+        (s.node, s.interface, s.lane, s.counter, s.gpu_uuid, s.start_ts, s.end_ts, s.events, _own_rules(h.rule_id for h in s.hits))
         for s in spikes
     )  # fmt: skip
     return int(sum(((recorded - found) + (found - recorded)).values()))
 
 
 def _count_differences(spikes: Sequence[Spike], record: IncidentRecord) -> Iterable[str]:
-    """Counts of the end that counted more, as the incident gives them."""
-    per_end: dict[tuple[str, str, str], float] = {}
+    """Per counter the end (and GPU, if one was exchanged) that counted more, as incidents state it."""
+    per_end: dict[tuple[str, ...], float] = {}
     for spike in _judged(spikes):
-        key = (spike.counter, spike.node, spike.interface)
+        key = (spike.counter, spike.node, spike.interface, spike.gpu_uuid)
         per_end[key] = per_end.get(key, 0.0) + spike.events
     counts: dict[str, float] = {}
-    for (counter, _, _), events in per_end.items():
+    for (counter, *_), events in per_end.items():
         counts[counter] = max(counts.get(counter, 0.0), events)
     stated = record.numbers["counts"]
     for counter in sorted(counts.keys() | stated.keys()):

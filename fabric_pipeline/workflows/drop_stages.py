@@ -202,14 +202,13 @@ def load_report(settings: Settings, drop_id: str) -> IngestReport:
     path = _report_path(settings, drop_id)
     if not path.is_file():
         raise NotFoundError(f"drop {drop_id} was never read", "run it first: fabric-pipeline run")
-    raw = json.loads(path.read_text(encoding="utf-8"))
-    raw["files"] = [FileReport(**one) for one in raw["files"]]
-    raw["unknown"] = [UnknownFact(**one) for one in raw["unknown"]]
-    raw["runs"] = [
-        Run(**{**one, "start": _time(one["start"]), "end": _time(one["end"])})
-        for one in raw["runs"]
-    ]
-    return IngestReport(**raw)
+    try:
+        return _report(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, KeyError, TypeError):
+        raise NotFoundError(
+            f"drop {drop_id} was read by another version of the pipeline",
+            "read it again: fabric-pipeline run --force",
+        ) from None
 
 
 @contextmanager
@@ -293,6 +292,16 @@ def _save_report(settings: Settings, drop_id: str, report: IngestReport) -> None
         json.dumps(body, indent=1, ensure_ascii=False, default=str), encoding="utf-8"
     )
     temporary.replace(path)
+
+
+def _report(raw: dict[str, Any]) -> IngestReport:
+    raw["files"] = [FileReport(**one) for one in raw["files"]]
+    raw["unknown"] = [UnknownFact(**one) for one in raw["unknown"]]
+    raw["runs"] = [
+        Run(**{**one, "start": _time(one["start"]), "end": _time(one["end"])})
+        for one in raw["runs"]
+    ]
+    return IngestReport(**raw)
 
 
 def _time(text: str | None) -> datetime | None:

@@ -26,6 +26,7 @@ def rank(state: str) -> int:
     return _RANK[state]
 
 
+_NO_SHARES = (None, None)
 _JOINED = {
     (a, b): a if b == "no_data" else b if a == "no_data" else max(a, b, key=rank)
     for a in STATES
@@ -114,8 +115,8 @@ class Link:
         """
         far = self.b.reading if self.b is not None else NO_DATA
         self.state = _JOINED[self.a.reading.state, far.state]
-        shares = [one.share for one in (self.a.reading, far) if one.value is not None]
-        self.share = max((share for share in shares if share is not None), default=None)
+        shares = (self.a.reading.share, far.share)
+        self.share = None if shares == _NO_SHARES else max(share or 0.0 for share in shares)
 
     @property
     def ends(self) -> tuple[End, ...]:

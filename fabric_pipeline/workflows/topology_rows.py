@@ -46,27 +46,33 @@ def topology_from_rows(rows: Iterable[tuple[str, str]]) -> Topology:
     return Topology([part])
 
 
+# Device kind -> list of a node that holds it, and the keys under which a device names itself.
+_DEVICES = (
+    ("nic", "nics", ("hca",)),
+    ("nvswitch", "nvswitches", ("name", "nvswitch")),
+    ("pcie_switch", "pcie_switches", ("name", "pcie_switch")),
+)
+
+
 def _node_rows(file: str, node: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
     name = str(node["node"])
     yield _row(file, "node", component_id(name, ""), node, node=name)
-    for kind, key, device in (
-        ("gpu", "gpus", lambda d: f"gpu{d.get('gpu')}"),
-        ("nic", "nics", lambda d: str(d.get("hca") or "nic")),
-        ("nvswitch", "nvswitches", lambda d: str(d.get("name") or d.get("nvswitch") or "nvswitch")),
-        (
-            "pcie_switch",
-            "pcie_switches",
-            lambda d: str(d.get("name") or d.get("pcie_switch") or "pcie-switch"),
-        ),
-    ):
+    for gpu in node.get("gpus") or []:
+        interface = _gpu_interface(gpu)
+        yield _row(file, "gpu", component_id(name, interface), gpu, node=name, interface=interface)
+    for kind, key, own_names in _DEVICES:
         for item in node.get(key) or []:
             entity = item if isinstance(item, dict) else {"name": str(item)}
-            interface = device(entity)
-            if kind == "gpu" and entity.get("gpu") is None and entity.get("pci"):
-                interface = f"pci-{normalise_pci(str(entity['pci']))}"
+            interface = str(next((entity[n] for n in (*own_names, "name") if entity.get(n)), kind))
             yield _row(
                 file, kind, component_id(name, interface), entity, node=name, interface=interface
             )
+
+
+def _gpu_interface(gpu: dict[str, Any]) -> str:
+    if gpu.get("gpu") is None and gpu.get("pci"):
+        return f"pci-{normalise_pci(str(gpu['pci']))}"
+    return f"gpu{gpu.get('gpu')}"
 
 
 def _link_row(file: str, link: dict[str, Any]) -> tuple[Any, ...]:

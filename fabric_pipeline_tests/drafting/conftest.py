@@ -1,11 +1,9 @@
-"""Fixtures of the drafting tests: catalogue, settings, the local Messages server, the network guard."""
+"""Fixtures of the drafting tests: catalogue, settings, the local Messages server."""
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pydantic_ai.models
 import pytest
@@ -13,39 +11,7 @@ import pytest
 from fabric_pipeline.drafting.catalogue import Catalogue, load_catalogue
 from fabric_pipeline.settings import Settings
 from fabric_pipeline_tests.drafting.messages_server import MessagesServer
-
-ROOT = Path(__file__).resolve().parents[2]
-PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-
-
-@pytest.fixture(autouse=True)
-def no_model_requests() -> Iterator[None]:
-    """Models may not be asked, except by a test that asks for the local server."""
-    with pydantic_ai.models.override_allow_model_requests(False):
-        yield
-
-
-@pytest.fixture(autouse=True)
-def loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """Refuse and remember every connection that is not to 127.0.0.1; the test fails if there was one."""
-    strangers: list[Any] = []
-    for call in ("connect", "connect_ex"):
-        original = getattr(socket.socket, call)
-
-        def guarded(self: socket.socket, address: Any, original: Any = original) -> Any:
-            if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in (
-                "127.0.0.1",
-                "::1",
-            ):
-                strangers.append(address)
-                raise ConnectionRefusedError(f"the tests may not connect to {address[0]}")
-            return original(self, address)
-
-        monkeypatch.setattr(socket.socket, call, guarded)
-    for name in PROXIES:
-        monkeypatch.delenv(name, raising=False)
-    yield strangers
-    assert strangers == []
+from fabric_pipeline_tests.pipeline_runs import ROOT
 
 
 @pytest.fixture(scope="session")

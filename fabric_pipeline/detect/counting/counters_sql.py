@@ -28,7 +28,9 @@ def link_counters_sql() -> str:
     """Needs raw_telemetry, counter_catalogue and drop_files(file, file_no). No parameters.
 
     One row per accepted reading. Series = node, interface, lane, counter, GPU UUID, scope: a swapped
-    GPU starts a new series, so its counts are not taken for growth or a reset.
+    GPU starts a new series, so its counts are not taken for growth or a reset. A reading from the
+    future cannot be put in order beside others, so it counts nothing; where all readings of a series are
+    such, they are counted in their order, without a time span.
     """
     series = "node, interface, lane, counter, gpu_uuid, scope"
     return f"""
@@ -39,30 +41,33 @@ def link_counters_sql() -> str:
     ), marked as (
         select *,
             ts is not null and row_number() over (partition by {series}, ts order by value desc nulls last, file_no, line) > 1 as is_duplicate,
-            ts < max(ts) over (partition by {series} order by file_no, line rows between unbounded preceding and 1 preceding) as is_out_of_order
+            ts < max(ts) over (partition by {series} order by file_no, line rows between unbounded preceding and 1 preceding) as is_out_of_order,
+            quality = 'clock_skew' as is_skewed, bool_and(quality = 'clock_skew') over (partition by {series}) as has_no_clock
         from accepted
+    ), placed as (
+        select *, is_duplicate or (is_skewed and not has_no_clock) as is_aside from marked
     ), ordered as (
         select *, row_number() over w as sample,
-            lag(case when not is_duplicate then value end ignore nulls) over w as previous,
-            lag(case when not is_duplicate and value is not null then ts end ignore nulls) over w as previous_ts
-        from marked
+            lag(case when not is_aside and kind = 'cumulative' then value end ignore nulls) over w as previous,
+            lag(case when not is_aside and kind = 'cumulative' and value is not null then ts end ignore nulls) over w as previous_ts
+        from placed
         window w as (partition by {series} order by ts nulls first, file_no, line)
     ), counted as (
         select *,
-            kind = 'cumulative' and not is_duplicate and value is not null and previous is not null as has_step,
+            kind = 'cumulative' and not is_aside and value is not null and previous is not null as has_step,
             value < previous as is_drop,
             value < previous and ceiling is null and previous >= 0.9 * {_RANGE_32_BIT} and previous < {_RANGE_32_BIT}
                 and value < 0.1 * {_RANGE_32_BIT} as is_wrap
         from ordered
     )
     select "drop", node, interface, lane, link_type, counter, kind, scope, sample, ts, value,
-        case when kind = 'delta' then value
+        case when kind = 'delta' then case when not is_duplicate then value end
              when not has_step then null
              when is_wrap then value + {_RANGE_32_BIT} - previous
              when is_drop then value
              when quality = 'saturated' and value = previous then null
              else value - previous end as delta,
-        case when has_step then date_diff('microsecond', previous_ts, ts) / 1e6 end as elapsed_s,
+        case when has_step and not is_skewed then date_diff('microsecond', previous_ts, ts) / 1e6 end as elapsed_s,
         case when quality <> 'ok' then quality
              when is_duplicate then 'duplicate'
              when has_step and is_wrap then 'wrap'

@@ -67,7 +67,9 @@ def nodes_of(readings: Iterable[Reading]) -> list[NodeStates]:
 
 
 def _is_usable(reading: Reading) -> bool:
-    if reading.counter not in STATE_COUNTERS or reading.value is None or not reading.interface:
+    if reading.counter not in STATE_COUNTERS or reading.value is None:
+        return False
+    if not reading.interface and reading.link_type != "nvlink":
         return False
     if reading.quality == "not_supported" or reading.lane is not None:
         return False
@@ -125,6 +127,10 @@ def evidence_of(states: Iterable[State | None]) -> list[EvidenceRef]:
 
 
 def is_nvlink(interface: str) -> bool:
-    """True for an NVLink end, an NVSwitch port or a whole GPU (which stands for all its links)."""
+    """True for an NVLink end, an NVSwitch port or a whole GPU (which stands for all its links).
+
+    "" is a GPU that the capture does not name.
+    """
     device = device_of(interface)
-    return link_type_of(interface) == "nvlink" or (interface == device and device[:3] == "gpu")
+    is_device = interface == device and device[:3] in ("gpu", "")
+    return is_device or link_type_of(interface) == "nvlink"

@@ -84,7 +84,7 @@ def _all_dead(node: str, dead: list[DeviceLinks]) -> Finding:
     """No GPU of the node has an active link: one cause they share, not a list of bad links."""
     first = dead[0]
     before = sum(len(gpu.was_up) for gpu in dead)
-    expected = bool(before) or all(gpu.fitting == "soldered" for gpu in dead)
+    expected = bool(before) or any(gpu.fitting == "soldered" for gpu in dead)
     names = ", ".join(gpu.device or "the GPU" for gpu in dead[:16])
     reason = f"All NVLinks of {names} are inactive and no GPU of the node has an active one"
     finding = Finding(

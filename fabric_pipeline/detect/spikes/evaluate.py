@@ -122,7 +122,7 @@ def _interval_spikes(
         generation, lanes = _pcie_shape(pcie.get(end))
         counted = Counted(
             row["counter"], whole["error_class"], whole["link_type"], row["events"], row["exposure_s"], row["samples"],
-            whole["timed_samples"], surprising, q, mean, bytes_moved.get(end), generation, lanes,
+            whole["timed_samples"], surprising, q, mean, bytes_moved.get(end), generation, lanes, in_12h=row["in_12h"], in_24h=row["in_24h"],
         )  # fmt: skip
         burst = "isolated" if row["largest"] <= 1 else "burst"
         spikes.append(_spike(row, whole, mean, surprising, burst, judge_interval(counted, limits)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from fabric_pipeline.detect.spikes.thresholds import SpikeLimits, pcie_replay_allowance_per_hour
+from fabric_pipeline.model.counters import COUNTERS
 
 REPLAYS = frozenset({"replay", "pcie_replay"})
 CRC = frozenset({"crc", "crc_flit", "crc_data", "crc_single_bit", "crc_multi_bit"})
@@ -17,7 +18,11 @@ RETRAINS = frozenset({"recovery", "link_error_recovery", "pcie_replay_rollover"}
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted at one link end: an interval with exposure, or a snapshot without."""
+    """What was counted at one link end: an interval with exposure, or a snapshot without.
+
+    `in_12h` and `in_24h` are the most events of any half day and day that ends in the interval, those
+    of earlier intervals included.
+    """
 
     counter: str
     error_class: str
@@ -34,6 +39,13 @@ class Counted:
     pcie_lanes: int | None = None
     sibling_log10_p: float = 0.0
     siblings: int = 0
+    in_12h: float = 0.0
+    in_24h: float = 0.0
+
+    @property
+    def is_quality(self) -> bool:
+        """True for what FEC repaired: a margin without any published limit, never trouble by itself."""
+        return COUNTERS[self.counter].role == "quality"
 
     @property
     def per_hour(self) -> float | None:
@@ -76,7 +88,7 @@ def judge_snapshot(c: Counted, limits: SpikeLimits) -> list[RuleHit]:
     """Rules for a total without a time span: count limits and siblings; never a rate."""
     hits = []
     stands_out = c.siblings >= 2 and c.sibling_log10_p <= limits.sibling_log10_p
-    total = f"{c.events:.0f} in total"
+    total, slight = f"{c.events:.0f} in total", "warning" if stands_out else "watch"
     if c.error_class == "link_down":
         return [
             RuleHit(
@@ -88,23 +100,26 @@ def judge_snapshot(c: Counted, limits: SpikeLimits) -> list[RuleHit]:
                 "total without a time span",
             )
         ]
+    if c.is_quality:
+        return [_sibling_hit(c, "watch", limits)] if stands_out else []
     if c.events >= limits.snapshot_severe:
-        alone = c.siblings < 2 and c.counter in ("pcie_replay", "corrected_bits")
+        alone = c.siblings < 2 and c.counter == "pcie_replay"
         severity = "watch" if alone or (c.siblings >= 2 and not stands_out) else "critical"
         hits.append(_total_hit(severity, total, limits.snapshot_severe))
-    elif c.events > limits.snapshot_transient or (
-        c.counter in RETRAINS and c.events >= limits.recoveries_per_day
-    ):
-        hits.append(
-            _total_hit("warning" if stands_out else "watch", total, limits.snapshot_transient)
-        )
+    elif c.events > limits.snapshot_transient:
+        hits.append(_total_hit(slight, total, limits.snapshot_transient))
+    elif c.counter in RETRAINS and c.events >= limits.recoveries_per_day:
+        hits.append(_total_hit(slight, total, limits.recoveries_per_day))
     if stands_out and hits:
-        chance = f"10^{max(c.sibling_log10_p, -9999):.0f}"
-        hits.append(
-            RuleHit("sibling_outlier", hits[0].severity, f"far above its {c.siblings} sibling link ends, which share the unknown time span",
-                    f"chance {chance}", f"10^{limits.sibling_log10_p:.0f}", "binomial over equal links, detection.md section 6")
-        )  # fmt: skip
+        hits.append(_sibling_hit(c, hits[0].severity, limits))
     return hits
+
+
+def _sibling_hit(c: Counted, severity: str, limits: SpikeLimits) -> RuleHit:
+    return RuleHit(
+        "sibling_outlier", severity, f"far above its {c.siblings} sibling link ends, which share the unknown time span",
+        f"chance 10^{max(c.sibling_log10_p, -9999):.0f}", f"10^{limits.sibling_log10_p:.0f}", "binomial over equal links, detection.md section 6",
+    )  # fmt: skip
 
 
 def _total_hit(severity: str, value: str, limit: float) -> RuleHit:
@@ -165,6 +180,8 @@ def _crc_rate(c: Counted, limits: SpikeLimits) -> RuleHit | None:
 
 def _persistence(c: Counted, limits: SpikeLimits) -> RuleHit | None:
     share = c.samples / max(c.series_samples, 1)
+    if c.is_quality:  # FEC repairs all the time, that is its work
+        return None
     if c.samples <= limits.persistent_min_samples or share <= limits.persistent_share:
         return None
     return RuleHit("persistent_errors", "watch", "errors in most samples of the window", f"{c.samples} of {c.series_samples} samples",
@@ -172,18 +189,18 @@ def _persistence(c: Counted, limits: SpikeLimits) -> RuleHit | None:
 
 
 def _retrains(c: Counted, limits: SpikeLimits) -> RuleHit | None:
-    if c.counter not in RETRAINS or c.events < limits.recoveries_per_day:
+    if c.counter not in RETRAINS or c.in_24h < limits.recoveries_per_day:
         return None
-    return RuleHit("repeated_retrains", "warning", "the link was retrained again and again", f"{c.events:.0f}",
+    return RuleHit("repeated_retrains", "warning", "the link was retrained again and again", f"{c.in_24h:.0f} within a day",
                    f"{limits.recoveries_per_day:.0f} a day", "field guide R4 (a failing link retrains days before it fails)")  # fmt: skip
 
 
 def _link_down(c: Counted, limits: SpikeLimits) -> RuleHit | None:
     if c.error_class != "link_down":
         return None
-    if c.events >= limits.link_downs and (c.exposure_s or 0) <= limits.link_down_span_h * 3600:
-        return RuleHit("link_flapping", "critical", "the link went down again and again", f"{c.events:.0f} times",
-                       f"{limits.link_downs:.0f} in {limits.link_down_span_h:.0f} h", "gpud scan_flaps.go")  # fmt: skip
+    if c.in_12h >= limits.link_downs:
+        return RuleHit("link_flapping", "critical", "the link went down again and again", f"{c.in_12h:.0f} times within 12 h",
+                       f"{limits.link_downs:.0f} in 12 h", "gpud scan_flaps.go")  # fmt: skip
     return RuleHit(
         "link_down",
         "watch",

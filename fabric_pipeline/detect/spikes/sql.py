@@ -32,7 +32,8 @@ _SAME_SERIES = " and ".join(
     f"c.{name} is not distinct from s.{name}" for name in SERIES.split(", ")
 )
 
-# Active samples joined into intervals: a pause of more than five usual steps ends an interval.
+# Active samples joined into intervals: a pause of more than five usual steps ends an interval. Rare
+# events (retrains, link downs) are also counted over a sliding half day and day, across intervals.
 INTERVALS_SQL = f"""
 with active as (
     select c.*, s.step_s, lag(c.ts) over w as previous_ts
@@ -40,12 +41,16 @@ with active as (
     where c.delta > 0 and c.elapsed_s > 0 and c.error_class <> '' and c.quality <> 'clock_skew'
     window w as (partition by {", ".join(f"c.{name}" for name in SERIES.split(", "))} order by c.sample)
 ), numbered as (
-    select *, sum(case when previous_ts is null or date_diff('second', previous_ts, ts) > greatest(5 * step_s, 60) then 1 else 0 end)
+    select *, sum(delta) over half_day as in_12h, sum(delta) over whole_day as in_24h,
+        sum(case when previous_ts is null or date_diff('second', previous_ts, ts) > greatest(5 * step_s, 60) then 1 else 0 end)
         over (partition by {SERIES} order by sample) as spike
     from active
+    window half_day as (partition by {SERIES} order by ts range between interval 12 hours preceding and current row),
+        whole_day as (partition by {SERIES} order by ts range between interval 24 hours preceding and current row)
 )
 select {SERIES}, spike::bigint as spike, min(ts - to_microseconds((elapsed_s * 1e6)::bigint)) as start_ts, max(ts) as end_ts, sum(delta) as events,
-    sum(elapsed_s) as exposure_s, count(*) as samples, max(delta) as largest, bool_or(quality in ('reset', 'saturated')) as is_lower_bound,
+    sum(elapsed_s) as exposure_s, count(*) as samples, max(delta) as largest, max(in_12h) as in_12h, max(in_24h) as in_24h,
+    bool_or(quality in ('reset', 'saturated')) as is_lower_bound,
     arg_min(file, sample) as file, arg_min(line, sample) as line, arg_max(line, sample) as last_line
 from numbered group by {SERIES}, spike order by {SERIES}, spike
 """
@@ -64,7 +69,8 @@ where counter in ('rx_bytes') and delta > 0 group by node, interface
 
 # Latest PCIe generation and width of each link end, for the physics-normalised replay limit.
 PCIE_SQL = """
-select node, interface, arg_max(value, sample) filter (counter = 'pcie_gen_max') as generation_max, arg_max(value, sample) filter (counter = 'pcie_gen') as generation,
+select node, interface, arg_max(value, sample) filter (counter = 'pcie_gen_max') as generation_max,
+    arg_max(value, sample) filter (counter = 'pcie_gen') as generation,
     arg_max(value, sample) filter (counter = 'width') as width, arg_max(value, sample) filter (counter = 'width_max') as width_max
 from link_counters where counter in ('pcie_gen', 'pcie_gen_max', 'width', 'width_max') and value is not null group by node, interface
 """

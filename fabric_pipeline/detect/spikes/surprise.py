@@ -6,7 +6,7 @@ Closed forms without random numbers, so that the same rows give the same answer 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, lgamma, log, log10
+from math import lgamma, log, log10
 
 # Size of the negative binomial: bursty errors vary far more than a Poisson count (detection.md S3).
 DISPERSION_K = 0.5
@@ -54,8 +54,3 @@ def sibling_log10_p(events: int, total: int, siblings: int) -> float:
         + (total - events) * log(1 - share)
     )  # fmt: skip
     return min(0.0, (log_term + log(total - events + 1)) / _LN10)
-
-
-def exact_power_of_ten(exponent: float) -> float:
-    """10**exponent without overflow warnings for very small values."""
-    return exp(max(exponent, -300.0) * _LN10)

@@ -22,9 +22,8 @@ class SpikeLimits:
     persistent_min_samples: int = 15
     # Retrains: 505 recoveries foretold a failed link five days ahead (marin#9086); three a day watch.
     recoveries_per_day: float = 3.0
-    # Link downs: gpud flags 3 in 12 h, Azure 5 in 24 h.
+    # Link downs in 12 h: gpud flags 3, Azure 5 in 24 h.
     link_downs: float = 3.0
-    link_down_span_h: float = 12.0
     # BER limits of NVIDIA's ibdiagnet text: healthy below 1e-15, failed above 1e-12.
     ber_failed: float = 1e-12
     ber_watch: float = 1e-15

@@ -174,4 +174,5 @@ def _median_of_three(values: Floats) -> Floats:
     if len(values) < 3:
         return values
     padded = np.concatenate(([values[1]], values, [values[-2]]))
-    return np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)
+    medians: Floats = np.median(np.stack([padded[:-2], padded[1:-1], padded[2:]]), axis=0)
+    return medians

@@ -20,6 +20,7 @@ _FULL_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _INVENTED = re.compile(r"f{4,8}:ff:")  # bus numbers no machine has: bridges made up for a file
 _MAX_GPU = 255
 _MAX_BELOW = 64  # GPUs below one bridge; a real switch has up to eight
+_MAX_PORTS = 16  # of one card
 _MAX_LEVELS = 16  # bridges above one another; machines have two or three
 # Class codes of the PCI code and ID assignment specification; the longer prefix comes first.
 _CLASSES = (
@@ -184,21 +185,16 @@ class Host:
 
 
 def _slots(cpus: Iterable[Element]) -> Iterator[Slot]:
+    """All devices; a parent comes before its children, so its own place is known by then."""
     for cpu in cpus:
         numa = _numa(cpu)
+        above: dict[Element, tuple[str, ...]] = {}
         for element in cpu.walk():
             if element.name == "pci":
-                pci, bridges = pci_address(element), tuple(_bridges_above(element))
+                pci = pci_address(element)
+                bridges = above.get(element.parent, ()) if element.parent else ()
+                above[element] = (pci, *bridges)[:_MAX_LEVELS] if pci else bridges
                 yield Slot(element, _device_kind(element), pci, numa, bridges)
-
-
-def _bridges_above(element: Element) -> Iterator[str]:
-    parent = element.parent
-    levels = 0
-    while parent is not None and parent.name == "pci" and levels < _MAX_LEVELS:
-        if address := pci_address(parent):
-            yield address
-        parent, levels = parent.parent, levels + 1
 
 
 def pci_address(element: Element) -> str:
@@ -265,8 +261,7 @@ def _by_name(nics: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for nic in nics:
         first = found.setdefault(nic["hca"], nic)
-        if first is not nic and "port" in nic:
-            first.setdefault("ports", [first["port"]] if "port" in first else []).append(
-                nic["port"]
-            )
+        ports = first.get("ports", [first["port"]] if "port" in first else [])
+        if "port" in nic and len(ports) < _MAX_PORTS and nic["port"] not in ports:
+            first["ports"] = [*ports, nic["port"]]
     return list(found.values())

@@ -1,7 +1,7 @@
 """Reader of `dcgmi diag -j`: results of DCGM's tests, of which only some touch the interconnect.
 
-Only tests of PCIe and NVLink, and warnings that speak of them, measure the interconnect; a failure of
-another test is told as no link's, its warnings go to the facts. `Skip` and `Not Run` are not measured.
+Only tests of PCIe and NVLink, and warnings that speak of them, measure the interconnect. Of other
+tests, broken hardware is told as no link's and the rest goes to the facts. `Skip` is not measured.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from fabric_pipeline.model.records import (
     FabricEvent,
     Reading,
     ReadResult,
-    RejectedLine,
     UnknownFact,
 )
 from fabric_pipeline.sources.base import SourceFile
@@ -26,6 +25,9 @@ _LINK_TEST = re.compile(r"pci-?e|nvlink|nv_?bandwidth|nvswitch|interconnect", re
 _LINK_TEXT = re.compile(r"nvlink|nvswitch|\bpcie\b|pci express|replay", re.I)
 _GPU = re.compile(r"\bgpu(?:s| id)?\s*:?\s*(\d{1,4})\b", re.I)
 _LINK = re.compile(r"\blink\s+(\d{1,3})\b", re.I)
+# DCGM's error severities (dcgm_errors.h): 2 isolate, 4 triage, 6 reset; 1 only asks to watch, 5 is a
+# setting of the host such as persistence mode, and neither speaks of broken hardware.
+_HARDWARE_SEVERITIES = frozenset({2, 4, 6})
 _NOT_RUN = frozenset({"skip", "skipped", "not run", "not_run", "notrun", ""})
 
 
@@ -39,6 +41,7 @@ class _Result:
     gpus: list[int] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)
     details: dict[str, Any] = field(default_factory=dict)
+    severities: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -70,9 +73,7 @@ class DcgmiDiagJsonReader:
                     status = outcome.status or "without status"
                     counts[status] = counts.get(status, 0) + 1
                     _tell(test.name, outcome, document, result)
-            if document.problem:
-                refused = RejectedLine(document.last_line, "", document.problem)
-                result.rejected.append(refused)
+            result.rejected.extend(document.refused())
         result.facts["diagnostic_results"] = counts
         return result
 
@@ -105,6 +106,8 @@ def _fill(outcome: _Result, key: str, deeper: tuple[str | int, ...], leaf: Leaf)
         outcome.texts.append((leaf.line, text[:MAX_TEXT]))
     elif key == "warnings" and deeper:
         outcome.details[str(deeper[-1])] = leaf.value
+        if deeper[-1] == "error_severity" and isinstance(leaf.value, int):
+            outcome.severities.add(leaf.value)
     elif key == "info" and isinstance(leaf.value, str):
         outcome.details["info"] = text[:MAX_TEXT]
 
@@ -120,27 +123,26 @@ def _tell(name: str, outcome: _Result, document: Document, result: ReadResult) -
             fact = UnknownFact(document.node, place, f"DCGM test {name}", reason)
             result.unknown.append(fact)
         return
-    if on_link:
+    hurt = status == "fail" and bool(outcome.severities & _HARDWARE_SEVERITIES)
+    if on_link and status == "pass":
         readings = (_reading(name, outcome, interface, document) for interface in places or [""])
         result.readings.extend(readings)
-    if status == "fail" or (on_link and status != "pass"):
+    elif status != "pass" and (on_link or hurt):
         result.events.append(_event(name, outcome, place, on_link, document))
     elif status != "pass":
         said = outcome.texts[0][1] if outcome.texts else ""
         note = {"test": name, "gpus": outcome.gpus, "status": outcome.status, "text": said}
-        result.facts.setdefault("diagnostic_warnings", []).append(note)
+        result.facts.setdefault("diagnostic_complaints", []).append(note)
 
 
 def _reading(name: str, outcome: _Result, interface: str, document: Document) -> Reading:
-    """A passed test of a link shows that it is up; one that failed says nothing of that."""
+    """A passed test of a link shows that it is up; a failed one is told as an event instead."""
     reading = Reading(outcome.line, f"DCGM test {name}", outcome.status, node=document.node)
     reading.interface, reading.kind, reading.time = interface, "gauge", document.time
     reading.entity_text = interface
     reading.link_type = "pcie" if interface.endswith("/pcie") else "nvlink"
-    reading.value = 0.0
-    if outcome.status.lower() == "pass":
-        reading.counter, reading.value = "link_up", 1.0
-        reading.state = f"DCGM test {name} passed"
+    reading.counter, reading.value = "link_up", 1.0
+    reading.state = f"DCGM test {name} passed"
     return reading
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from fabric_pipeline.model.records import ReadResult, RejectedLine
+from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.dcgmi.error_records import CountRow, add_count
 from fabric_pipeline.sources.nvidia_smi.captures import selected_gpu
@@ -40,9 +40,7 @@ class DcgmiNvlinkErrorsJsonReader:
         result = ReadResult()
         for document in located_documents(file):
             _read(document, result)
-            if document.problem:
-                refused = RejectedLine(document.last_line, "", document.problem)
-                result.rejected.append(refused)
+            result.rejected.extend(document.refused())
         return result
 
 

@@ -42,9 +42,7 @@ class DcgmiTopoJsonReader:
         result = ReadResult(topology=TopologyPart())
         for document in located_documents(file):
             _read(document, result)
-            if document.problem:
-                refused = RejectedLine(document.last_line, "", document.problem)
-                result.rejected.append(refused)
+            result.rejected.extend(document.refused())
         return result
 
 

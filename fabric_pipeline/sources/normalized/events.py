@@ -1,28 +1,36 @@
 """Reader of `events.jsonl`: events that a site has already put into the normalized form.
 
-An Xid, SXid or AER event of this form is judged by the same catalogue as a kernel log line.
+An Xid, SXid or AER event of this form is judged by the same catalogue as a kernel log line
+(`driver_events`); which event is a cause of which is decided in `diagnose`.
 """
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
-from fabric_pipeline.model.components import parse_component
+from fabric_pipeline.model.components import UNKNOWN, Component, parse_component
 from fabric_pipeline.model.records import MAX_TEXT, FabricEvent, ReadResult, RejectedLine
 from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.kernel_log.nvidia import pci_interface
+from fabric_pipeline.sources.normalized.driver_events import add_catalogue_words
 from fabric_pipeline.sources.normalized.fields import optional_int, optional_time
 from fabric_pipeline.sources.normalized.tables import Row, header_of, rows
 
-# What an event of this kind means alone: role, severity (the vendor catalogue refines Xids).
+MAX_NAME = 300  # characters of a node or component; a longer text names nothing
+MAX_CODE = 10**9
+# What an event of this kind means alone: role, severity (`driver_events` refines the driver's own).
 _ROLES = {
     "link_down": ("cause", "warning"),
     "link_up": ("context", "info"),
     "cable_unplugged": ("cause", "warning"),
     "module_over_temperature": ("cause", "warning"),
     "gpu_lost": ("cause", "critical"),
-    "aer_corrected": ("context", "watch"),
-    "aer_uncorrected": ("cause", "critical"),
 }
+# An interface that is named by its PCI address holds colons of its own.
+_PCI_NAME = re.compile(
+    r"(?:pci-)?((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)(/.{0,100})?", re.IGNORECASE
+)
 
 
 class EventsReader:
@@ -49,25 +57,70 @@ class EventsReader:
 
 def _event(row: Row, file: SourceFile) -> FabricEvent:
     f = row.fields
-    kind = str(f.get("kind") or "").strip().lower()
+    kind = _text(f.get("kind")).lower()
     if not kind:
         raise ValueError("row has no kind")
-    component = parse_component(
-        f"{f.get('node') or ''}:{str(f.get('component') or '').rpartition(':')[2]}"
-    )
+    component = _component(_text(f.get("node")), _text(f.get("component")))
     role, severity = _ROLES.get(kind, ("context", "info"))
-    text = str(f.get("text") or "")[:MAX_TEXT]
-    return FabricEvent(
+    text = _text(f.get("text"))[:MAX_TEXT]
+    event = FabricEvent(
         line=row.line,
-        kind=kind,
+        kind=kind[:MAX_NAME],
         text=text,
         node=component.node or file.hints.node,
         interface=component.interface,
         lane=component.lane,
-        code=optional_int(f.get("code"), "code"),
+        code=_code(f.get("code")),
         role=role,
         severity=severity,
         reason=text,
-        time=optional_time(str(f.get("ts") or ""), file.hints.timezone),
-        time_text=str(f.get("ts") or ""),
+        time=optional_time(_text(f.get("ts")), file.hints.timezone),
+        time_text=_text(f.get("ts")),
     )
+    add_catalogue_words(event)
+    return event
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _code(value: object) -> int | None:
+    code = optional_int(value, "code")
+    if code is not None and not 0 <= code <= MAX_CODE:
+        raise ValueError(f"code {str(value)[:40]!r} is no code of an event")
+    return code
+
+
+def _component(node: str, text: str) -> Component:
+    """The place an event names: an interface alone, or a full `<node>:<interface>`.
+
+    The node column decides where the node ends: what stands in it is the node, and its name in front
+    of the interface is taken off. Without it the text before the first colon is the node, unless the
+    text is a PCI address.
+    """
+    if len(node) > MAX_NAME or len(text) > MAX_NAME:
+        raise ValueError(f"node or component has more than {MAX_NAME} characters")
+    node = "" if node == UNKNOWN else node
+    prefix, interface = _split(node, text)
+    found = parse_component(f":{interface}")
+    return Component(node or prefix, found.interface, found.lane)
+
+
+def _split(node: str, text: str) -> tuple[str, str]:
+    """Node in front of the interface ("" when there is none) and the interface."""
+    if node and f"{text}:".startswith(f"{node}:"):
+        return node, _named(text[len(node) + 1 :])
+    if _PCI_NAME.fullmatch(text):
+        return "", _named(text)
+    prefix, colon, interface = text.partition(":")
+    if not colon:
+        return "", _named(text)
+    return "" if prefix == UNKNOWN else prefix, _named(interface)
+
+
+def _named(interface: str) -> str:
+    """The interface with a PCI address in its usual form."""
+    found = _PCI_NAME.fullmatch(interface)
+    pci = pci_interface(found.group(1)) if found else ""
+    return f"{pci}{found.group(2) or ''}" if found and pci else interface

@@ -59,9 +59,7 @@ class LinkSummaryReader:
         for document in located_documents(file):
             for record in _records(document):
                 _read_record(record, file, result)
-            if document.problem:
-                refused = RejectedLine(document.last_line, "", document.problem)
-                result.rejected.append(refused)
+            result.rejected.extend(document.refused())
         return result
 
 

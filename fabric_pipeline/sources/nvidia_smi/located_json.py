@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from fabric_pipeline.model.records import RejectedLine
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.nvidia_smi.captures import captured_lines
 
 MAX_DEPTH = 64
 MAX_LEAVES = 500_000
+MAX_FRAGMENT = 200
 
 _SPACE = re.compile(r"\s*")
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.S)
@@ -39,16 +41,21 @@ class Leaf:
 class Document:
     """One JSON value of a file: leaves in file order, where it begins, and what broke it.
 
-    `problem` is "" for a whole document. `node`, `time` and `command` come from what surrounds it.
+    `problem` is "" for a whole document, else `fragment` is the text it broke at. `node`, `time` and `command` come from what surrounds it.
     """
 
     line: int
     leaves: list[Leaf] = field(default_factory=list)
     problem: str = ""
     last_line: int = 0
+    fragment: str = ""
     node: str = ""
     time: datetime | None = None
     command: str = ""
+
+    def refused(self) -> list[RejectedLine]:
+        """The place where the document broke, as a refused line; empty for a whole document."""
+        return [RejectedLine(self.last_line, self.fragment, self.problem)] if self.problem else []
 
 
 @dataclass(slots=True)
@@ -103,6 +110,8 @@ class _Reader:
 
     def _fail(self, problem: str) -> bool:
         self.document.problem = problem
+        begin = self.text.rfind("\n", 0, self.position) + 1
+        self.document.fragment = self.text[begin : self.position + MAX_FRAGMENT][:MAX_FRAGMENT]
         self.position += 1
         return False
 

@@ -79,6 +79,12 @@ def test_all_dead_without_known_need_of_nvlink_accuses_nobody(product: str) -> N
     assert (finding.severity, finding.is_link) == ("watch", False)
 
 
+def test_unnamed_gpu_without_links_is_told() -> None:
+    unnamed = state("", "link_up", 0.0, "all links are inActive", node="", link_type="nvlink")
+    finding = only([unnamed])
+    assert (finding.component, finding.severity) == ("unknown:unknown", "watch")
+
+
 def test_all_links_of_a_gpu_down_one_by_one() -> None:
     readings = [*fleet(3), *links(3, 18, range(18))]
     assert accused(readings) == {"n1:gpu3": ("nvlink_all_inactive", "critical")}

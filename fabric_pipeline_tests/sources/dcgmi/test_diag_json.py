@@ -21,8 +21,8 @@ def document(*tests: dict[str, Any], title: str = "DCGM Diagnostic") -> str:
     )
 
 
-def entity(gpu: int, status: str, *warnings: str) -> dict[str, Any]:
-    told = [{"error_id": 5, "error_severity": 2, "warning": text} for text in warnings]
+def entity(gpu: int, status: str, *warnings: str, severity: int = 2) -> dict[str, Any]:
+    told = [{"error_id": 5, "error_severity": severity, "warning": text} for text in warnings]
     return {"entity_group": "GPU", "entity_id": gpu, "status": status, "warnings": told}
 
 
@@ -46,7 +46,7 @@ def test_failed_interconnect_test_is_an_event_with_its_link(tmp_path: Path) -> N
     assert (event.kind, event.interface) == ("diag_link_test_failed", "gpu2/nvlink-7")
     assert (event.role, event.severity, event.text) == ("cause", "warning", text)
     assert event.details["error_id"] == 5
-    assert [r.counter for r in result.readings] == [""]
+    assert result.readings == []
 
 
 def test_warning_of_another_test_that_speaks_of_a_link(tmp_path: Path) -> None:
@@ -64,7 +64,14 @@ def test_other_tests_measure_no_link(tmp_path: Path) -> None:
     assert result.readings == []
     warned = inspect(tmp_path, entity(1, "Warn", "persistence mode is off"), name="software")
     assert (warned.events, warned.readings) == ([], [])
-    assert warned.facts["diagnostic_warnings"][0]["text"] == "persistence mode is off"
+    assert warned.facts["diagnostic_complaints"][0]["text"] == "persistence mode is off"
+
+
+def test_failed_setting_of_the_host_is_a_complaint_only(tmp_path: Path) -> None:
+    setting = entity(0, "Fail", "persistence mode is off", severity=5)
+    result = inspect(tmp_path, setting, name="software")
+    assert (result.events, result.readings) == ([], [])
+    assert result.facts["diagnostic_complaints"][0]["status"] == "Fail"
 
 
 @pytest.mark.parametrize("status", ["Skip", "Not Run"])

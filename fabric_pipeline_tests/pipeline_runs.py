@@ -1,0 +1,43 @@
+"""Taking drops through the pipeline in tests: by the stages alone, or by a Dagster job in process."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.audit import rebuild_audit
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.dispatch_stages import dossier_table, draft_stage
+from fabric_pipeline.workflows.drop_stages import (
+    correlation_stage,
+    incident_stage,
+    ingest_stage,
+    link_counters_stage,
+    spike_stage,
+    straggler_stage,
+)
+from fabric_pipeline.workflows.inbox import claim
+
+ROOT = Path(__file__).resolve().parent.parent
+NOW = datetime(2024, 7, 8, 9, 10, 11, tzinfo=UTC)
+
+
+def diagnose_without_dagster(settings: Settings, drop: Path) -> str:
+    """All stages of a diagnosis in their order but for dossiers; returns the drop id."""
+    ledger = Ledger(settings.ledger)
+    found = claim(ledger, drop, NOW)
+    drop_id = found.drop_id
+    results, _ = ingest_stage(settings, drop_id, drop, NOW)
+    results.append(link_counters_stage(settings, drop_id))
+    results.append(spike_stage(settings, drop_id))
+    results.append(straggler_stage(settings, drop_id))
+    results.append(correlation_stage(settings, drop_id))
+    results.append(incident_stage(settings, drop_id, NOW)[0])
+    results.append(draft_stage(settings, drop_id, NOW))
+    results.append(dossier_table(settings, drop_id, []))
+    broken = [(result.table, result.violations) for result in results if result.violations]
+    assert broken == []
+    ledger.mark_processed(drop_id, found.content_sha256, NOW)
+    rebuild_audit(settings, at=NOW)
+    return drop_id
