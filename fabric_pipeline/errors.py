@@ -56,3 +56,7 @@ class PipelineError(FabricError):
     """A pipeline run failed; the message names the step and where its log is."""
 
     exit_code = 7
+
+
+class UnreadableTableError(Exception):
+    """A table file (Parquet) cannot be read; the text says why. Readers turn it into an unknown fact."""

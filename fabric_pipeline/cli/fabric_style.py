@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fabric_pipeline.drafting.sanitise import clean
-from fabric_pipeline.workflows.fabric_view_model import EndReading
+from fabric_pipeline.workflows.fabric_view_model import DOWN, EndReading
 
 MUTED = "grey50"
 TITLE = "bold"
@@ -94,6 +94,8 @@ def share_text(share: float, signs: Glyphs) -> str:
 def counter_text(reading: EndReading, signs: Glyphs) -> str:
     """What was counted at an end against its limit, in words that never call silence health."""
     if not reading.counter or reading.value is None:
+        if reading is DOWN:
+            return "down"
         return "no data at this end" if reading.state == "no_data" else "no errors counted"
     unit = _UNIT[reading.unit]
     bound = signs.at_least if reading.is_lower_bound else ""

@@ -111,7 +111,12 @@ class LinkList:
         lines: Lines = []
         for end, name, where, joint in zip(link.ends, names, places, joints, strict=True):
             lines += self._end(end, (name, where), columns, joint)
-        return lines if link.b else [*lines, text("    ", ("far end not known", MUTED))]
+        known = [
+            "" if link.b else "far end not known",
+            f"cable {link.cable_id}" if link.cable_id else "",
+        ]
+        said = self._signs.name(", ".join(filter(None, known)), 120)
+        return [*lines, *wrapped(said, self._width, indent="    ", style=MUTED)]
 
     def _symptoms(self, incident: IncidentView, link: Link) -> Lines:
         """What else shows the fault, apart from the two ends themselves."""

@@ -22,6 +22,7 @@ from fabric_pipeline.cli.fabric_style import (
     span_text,
 )
 from fabric_pipeline.cli.link_list import LinkList, state_counts
+from fabric_pipeline.cli.node_card import by_far_device, ticks
 from fabric_pipeline.cli.text_layout import (
     Lines,
     grid,
@@ -31,7 +32,7 @@ from fabric_pipeline.cli.text_layout import (
     text,
     wrapped,
 )
-from fabric_pipeline.cli.topology_view import by_far_device, legend_signs, ticks
+from fabric_pipeline.cli.topology_view import legend_signs
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.model.components import nvlink_index, port_index
 from fabric_pipeline.workflows.fabric_view_model import (

@@ -15,14 +15,14 @@ from rich.text import Text
 Lines = list[Text]
 
 
-def text(*parts: str | tuple[str, str]) -> Text:
-    """One line from pieces, each a string or a string with its style."""
+def text(*parts: str | tuple[str, str] | Text) -> Text:
+    """One line from pieces, each a string, a string with its style, or a line."""
     line = Text(no_wrap=True, overflow="crop", end="")
     for part in parts:
-        if isinstance(part, str):
-            line.append(part)
-        else:
+        if isinstance(part, tuple):
             line.append(*part)
+        else:
+            line.append(part)
     return line
 
 

@@ -6,7 +6,7 @@ sign a node, and only nodes with trouble are opened. One node in full is `node_v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.console import Group
@@ -20,12 +20,11 @@ from fabric_pipeline.cli.fabric_style import (
     glyphs,
     plural,
     span_text,
-    word,
 )
 from fabric_pipeline.cli.link_list import LinkList, on_no_link, state_counts
+from fabric_pipeline.cli.node_card import card_width, name_style, node_card, ticks
 from fabric_pipeline.cli.text_layout import (
     Lines,
-    beside,
     flow,
     grid,
     packed,
@@ -37,7 +36,6 @@ from fabric_pipeline.cli.text_layout import (
 from fabric_pipeline.workflows.fabric_view_model import (
     STATES,
     TROUBLE,
-    Device,
     FabricView,
     NodeView,
     Port,
@@ -51,7 +49,6 @@ _OPEN_NODES = 16  # more nodes than this are drawn as a floor plan
 _OPEN_TROUBLED = 6
 _OPEN_SWITCHES = 24
 _CARD_GAP = (2, 6)
-_WIDEST_ROW = 60
 
 
 def render_topology(view: FabricView, *, width: int, unicode: bool = True) -> Group:
@@ -128,50 +125,6 @@ def troubles(view: FabricView, signs: Glyphs, width: int) -> Lines:
     return [text(), text((said, TITLE))]
 
 
-def node_card(node: NodeView, signs: Glyphs, width: int) -> Lines:
-    """One node: where it is, its GPUs with their NVLinks, its NICs and its PCIe links."""
-    gpus = [gpu for gpu in node.of_kind("gpu") if gpu.ports_of("nvlink") or gpu.reading]
-    rows = [_gpu_row(gpu, signs) for gpu in gpus]
-    lines = [_card_head(node, signs, width)]
-    half = (len(rows) + 1) // 2
-    widest = max((row.cell_len for row in rows), default=0)
-    if len(rows) > 1 and 2 * widest + 2 <= width:
-        lines += beside([rows[:half], rows[half:]], widest, 2)
-    else:
-        lines += [line for row in rows for line in _broken(row, width)]
-    rest = packed(_other_parts(node, signs), width, gap=2)
-    return lines + [line for row in rest for line in _broken(row, width)]
-
-
-def ticks(ports: Iterable[Port], signs: Glyphs) -> Text:
-    """One sign per port, runs of the same state as one piece."""
-    line = text()
-    run = ""
-    style = ""
-    for port in ports:
-        state = port.state
-        if COLOURS[state] != style:
-            line.append(run, style)
-            run, style = "", COLOURS[state]
-        run += signs.states[state]
-    return line.append(run, style)
-
-
-def by_far_device(ports: Sequence[Port]) -> list[list[Port]]:
-    """Ports in groups of the same far device, as long as they stand together and all are known."""
-    if any(port.far is None for port in ports):
-        return [list(ports)]
-    groups: list[list[Port]] = []
-    before = None
-    for port in ports:
-        far = port.far.device if port.far else ""
-        if not groups or far != before:
-            groups.append([])
-        groups[-1].append(port)
-        before = far
-    return groups if len(groups) <= len(ports) / 2 else [list(ports)]
-
-
 def _one_sided(view: FabricView) -> list[Text]:
     number = sum(
         link.state != "no_data" and any(end.reading.state == "no_data" for end in link.ends)
@@ -226,7 +179,7 @@ def _switch_tiles(switches: Sequence[SwitchView], signs: Glyphs) -> list[Text]:
     place_width = max((cell_len(place) for place in places), default=0)
     tiles = []
     for switch, name, place in zip(switches, names, places, strict=True):
-        tile = padded(text((name, _name_style(switch.state))), widest).append(" ")
+        tile = padded(text((name, name_style(switch.state))), widest).append(" ")
         tile.append_text(padded(text((place, MUTED)), place_width)).append(
             " " if place_width else ""
         )
@@ -247,22 +200,22 @@ def by_far_tier(ports: Sequence[Port]) -> list[list[Port]]:
 def _racks(racks: Sequence[RackView], signs: Glyphs, width: int) -> Lines:
     """Racks side by side; nodes without a stated rack have no place, so they only fill the width."""
     stated = [rack for rack in racks if rack.name]
-    card_width = _card_width([node for rack in stated for node in rack.nodes], signs, width)
+    wide = card_width([node for rack in stated for node in rack.nodes], signs, width)
     blocks = []
     for rack in stated:
-        block = [_rack_head(rack, signs, card_width)]
+        block = [_rack_head(rack, signs, wide)]
         for number, node in enumerate(rack.nodes):
             block += [text()] if number else []
-            block += node_card(node, signs, card_width)
+            block += node_card(node, signs, wide)
         blocks.append(block)
-    lines = grid(blocks, card_width, width, _CARD_GAP)
+    lines = grid(blocks, wide, width, _CARD_GAP)
     loose = [node for rack in racks if not rack.name for node in rack.nodes]
     if loose:
-        card_width = _card_width(loose, signs, width)
+        wide = card_width(loose, signs, width)
         lines += [text()] if lines else []
         lines.append(_rack_head(RackView("", ""), signs, width))
-        cards = [node_card(node, signs, card_width) for node in loose]
-        lines += grid(cards, card_width, width, _CARD_GAP)
+        cards = [node_card(node, signs, wide) for node in loose]
+        lines += grid(cards, wide, width, _CARD_GAP)
     return lines
 
 
@@ -273,98 +226,6 @@ def _rack_head(rack: RackView, signs: Glyphs, width: int) -> Text:
     if row:
         line.append(signs.rule * 2, MUTED).append(row)
     return line.append(signs.rule * max(0, width - line.cell_len), MUTED)
-
-
-def _card_width(nodes: Sequence[NodeView], signs: Glyphs, width: int) -> int:
-    """Wide enough for two GPUs side by side and the node's name, where the terminal allows it."""
-    rows = [_gpu_row(gpu, signs).cell_len for node in nodes for gpu in node.of_kind("gpu")]
-    rest = [row.cell_len for node in nodes for row in _other_parts(node, signs)]
-    heads = [cell_len(signs.name(node.name)) + cell_len(node.unit) + 16 for node in nodes]
-    two = 2 * max(rows, default=0) + 2
-    wanted = max(
-        [two if two <= width else max(rows), *heads, min(_WIDEST_ROW, max(rest, default=0))]
-    )
-    return min(width, max(30, wanted))
-
-
-def _card_head(node: NodeView, signs: Glyphs, width: int) -> Text:
-    state = node.state
-    head = text((f"{signs.name(node.unit, 8)} ", MUTED) if node.unit else "")
-    head.append(signs.name(node.name) or "(name not known)", _name_style(state) or TITLE)
-    note = _card_note(node, signs)
-    room = width - head.cell_len - note.cell_len
-    return head.append(" " * max(1, room)).append_text(note) if note.cell_len else head
-
-
-def _card_note(node: NodeView, signs: Glyphs) -> Text:
-    """What stands out in the node: devices with trouble of their own, links in each state."""
-    if node.state == "no_data":
-        return text((f"{signs.states['no_data']} {word('no_data')}", COLOURS["no_data"]))
-    own = [node.reading.state] if node.reading else []
-    parts = [
-        text(("node ", MUTED), (signs.states[state], COLOURS[state]))
-        for state in own
-        if state in TROUBLE
-    ]
-    for device in node.devices.values():
-        if device.reading and device.reading.state in TROUBLE:
-            state = device.reading.state
-            parts.append(
-                text(
-                    (f"{signs.name(device.name, 20)} ", MUTED),
-                    (signs.states[state], COLOURS[state]),
-                )
-            )
-    links = {id(port.link): port.link for port in node.ports()}.values()
-    for state in reversed(TROUBLE):
-        number = sum(link.state == state for link in links)
-        if number:
-            parts.append(text((f"{signs.states[state]} {number}", COLOURS[state])))
-    return text("  ").join(parts[:4])
-
-
-def _name_style(state: str) -> str:
-    return COLOURS[state] if state in ("warning", "critical") else ""
-
-
-def _gpu_row(gpu: Device, signs: Glyphs) -> Text:
-    number = gpu.facts.get("gpu")
-    label = str(number) if number is not None else signs.name(gpu.name, 20)
-    own = gpu.reading.state if gpu.reading else "healthy"
-    row = text((label, COLOURS[own]), " ")
-    groups = by_far_device(gpu.ports_of("nvlink"))
-    row.append_text(text(" ").join(ticks(group, signs) for group in groups))
-    if gpu.reading is not None and not groups:
-        row.append("sum ", MUTED).append(signs.states[own], COLOURS[own])
-    return row
-
-
-def _broken(row: Text, width: int) -> Lines:
-    """A row of ticks in pieces of the width; no tick may fall off the edge."""
-    pieces = [text()]
-    for at in range(row.cell_len):
-        if at and at % max(1, width) == 0:
-            pieces.append(text())
-        pieces[-1].append_text(row[at])
-    return pieces if row.cell_len > width else [row]
-
-
-def _other_parts(node: NodeView, signs: Glyphs) -> list[Text]:
-    """NICs, PCIe links by what they serve, and NVLinks whose GPU is not known."""
-    devices = node.devices.values()
-    nic = [port for device in devices for port in device.ports_of("nic")]
-    pcie: dict[str, list[Port]] = {"gpu": [], "nic": [], "": []}
-    for port in (port for device in devices for port in device.ports_of("pcie")):
-        if port.end is port.link.a:
-            kind = node.devices[port.end.device].kind
-            pcie[kind if kind in pcie else ""].append(port)
-    loose = [p for d in devices if d.kind not in ("gpu", "nvswitch") for p in d.ports_of("nvlink")]
-    rows = []
-    for name, parts in (("nic", [nic]), ("pcie", list(pcie.values())), ("nvlink", [loose])):
-        if any(parts):
-            drawn = text(" ").join(ticks(part, signs) for part in parts if part)
-            rows.append(text((f"{name} ", MUTED)).append_text(drawn))
-    return rows
 
 
 def _floor(view: FabricView, signs: Glyphs, width: int) -> Lines:
@@ -402,7 +263,7 @@ def _rack_tiles(racks: Sequence[RackView], signs: Glyphs, width: int) -> list[Te
     for rack, name in zip(racks, names, strict=True):
         states = [node.state for node in rack.nodes]
         for start in range(0, len(states), room):
-            style = _name_style(worst(states)) or MUTED
+            style = name_style(worst(states)) or MUTED
             tile = padded(text((name if start == 0 else "", style)), widest).append(" ")
             for state in states[start : start + room]:
                 tile.append(signs.states[state], COLOURS[state])

@@ -66,7 +66,7 @@ def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagn
     """Judge all evidence together."""
     limits = limits or IsolationLimits()
     links = [link.attributes for link in evidence.topology.links]
-    cases = link_cases(_judged_here(evidence.spikes), evidence.correlations, evidence.topology)
+    cases = link_cases(judged_here(evidence.spikes), evidence.correlations, evidence.topology)
     explained = hold_responsible(cases, limits)
     found = _link_findings(cases, evidence, limits)
     found += _far_end_symptoms(found)
@@ -101,8 +101,8 @@ def _guilty_by_run(cases: Sequence[LinkCase]) -> dict[str, list[str]]:
     return by_run
 
 
-def _judged_here(spikes: Sequence[Spike]) -> list[Spike]:
-    """Totals of network ports without a time span have rules of their own (`detect.port_counters`)."""
+def judged_here(spikes: Sequence[Spike]) -> list[Spike]:
+    """Spikes that are judged as links: totals of network ports have rules of their own (`detect.port_counters`)."""
     return [s for s in spikes if s.start_ts is not None or s.link_type not in PORT_LINKS]
 
 

@@ -6,7 +6,7 @@ effect stays a watch unless the errors alone are severe.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -122,10 +122,13 @@ def _worst_spike(case: LinkCase) -> Spike:
     return max(case.spikes, key=lambda s: (_CLASS_RANK.get(s.error_class, 0), s.events))
 
 
-def _totals(case: LinkCase) -> dict[str, tuple[float, bool]]:
-    """Count per counter of the end that counted more; ends, and GPUs that were exchanged, are never added up."""
+def end_totals(spikes: Iterable[Spike]) -> dict[str, tuple[float, bool]]:
+    """Counter -> (count, is it a lower bound) of the end that counted more.
+
+    Ends, and GPUs that were exchanged, are never added up.
+    """
     per_end: dict[tuple[str, ...], tuple[float, bool]] = {}
-    for spike in case.spikes:
+    for spike in spikes:
         key = (spike.counter, spike.node, spike.interface, spike.gpu_uuid)
         known, bound = per_end.get(key, (0.0, False))
         per_end[key] = (known + spike.events, bound or spike.is_lower_bound)
@@ -138,7 +141,7 @@ def _totals(case: LinkCase) -> dict[str, tuple[float, bool]]:
 
 def _headline(case: LinkCase) -> str:
     """The two largest counts in one short sentence."""
-    largest = sorted(_totals(case).items(), key=lambda item: -item[1][0])[:2]
+    largest = sorted(end_totals(case.spikes).items(), key=lambda item: -item[1][0])[:2]
     said = (
         f"{'at least ' if bound else ''}{count:.0f} {COUNTERS[name].says}"
         for name, (count, bound) in largest
@@ -149,7 +152,9 @@ def _headline(case: LinkCase) -> str:
 def _counts(case: LinkCase) -> str:
     parts = [
         f"{'at least ' if bound else ''}{count:.0f} {COUNTERS[name].says}"
-        for name, (count, bound) in sorted(_totals(case).items(), key=lambda item: -item[1][0])
+        for name, (count, bound) in sorted(
+            end_totals(case.spikes).items(), key=lambda item: -item[1][0]
+        )
     ]
     rates = [s.rate_per_hour for s in case.spikes if s.rate_per_hour]
     rate = f", up to {max(rates):.0f} per hour" if rates else " as totals without a time span"
@@ -179,7 +184,7 @@ def _position_text(case: LinkCase) -> str:
 def _figures(case: LinkCase) -> dict[str, Any]:
     rates = [s.rate_per_hour for s in case.spikes if s.rate_per_hour]
     return {
-        "counts": {name: count for name, (count, _) in _totals(case).items()},
+        "counts": {name: count for name, (count, _) in end_totals(case.spikes).items()},
         "max_rate_per_hour": max(rates) if rates else None,
         "surprise": max((s.surprise for s in case.spikes if s.surprise), default=None),
         "peers": max(s.peers for s in case.spikes),

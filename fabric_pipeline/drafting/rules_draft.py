@@ -99,7 +99,9 @@ def _impact(incident: IncidentRecord) -> str:
     if incident.affected_runs:
         parts.append(f"{_count(len(incident.affected_runs), 'training run')} affected")
     if incident.gpu_hours_lost is not None:
-        parts.append(f"at least {figure(incident.gpu_hours_lost)} GPU-hours lost in the recorded collectives")
+        parts.append(
+            f"at least {figure(incident.gpu_hours_lost)} GPU-hours lost in the recorded collectives"
+        )
     before = (
         f" This part had {_count(incident.repeat_count, 'earlier ticket')}."
         if incident.repeat_count

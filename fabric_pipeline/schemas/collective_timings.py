@@ -1,16 +1,27 @@
 """Table collective_timings: how long each collective took, as a whole or per rank."""
 
-from fabric_pipeline.schemas.table import DROP, EVIDENCE, NODE, TS, Table, number, text, whole
+from fabric_pipeline.schemas.table import (
+    DROP,
+    ENTRY,
+    EVIDENCE,
+    NODE,
+    TS,
+    Table,
+    number,
+    text,
+    whole,
+)
 
 TABLE = Table(
     name="collective_timings",
     group="ingest",
     grain="one collective: run, communicator, sequence, rank or whole",
     description="Durations of collectives, training steps and compute phases as the sources state them.",
-    key=("drop", "file", "line", "rank", "variant"),
+    key=("drop", "entry"),
     is_bulk=True,
     columns=(
         DROP,
+        ENTRY,
         *EVIDENCE,
         text("run", "Job or benchmark run"),
         text("run_nodes", "Nodes of the run as a JSON list; [] when not stated"),

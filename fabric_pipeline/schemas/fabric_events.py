@@ -2,6 +2,7 @@
 
 from fabric_pipeline.schemas.table import (
     DROP,
+    ENTRY,
     EVIDENCE,
     INTERFACE,
     LANE,
@@ -19,9 +20,10 @@ TABLE = Table(
     group="ingest",
     grain="one event of any number of log lines",
     description="Events of the fabric with the role that the vendor's catalogue gives such an event alone.",
-    key=("drop", "file", "line", "kind", "interface"),
+    key=("drop", "entry"),
     columns=(
         DROP,
+        ENTRY,
         *EVIDENCE,
         LAST_LINE,
         text("kind", "What happened, such as xid or link_down", pattern=r"\S"),

@@ -2,6 +2,7 @@
 
 from fabric_pipeline.schemas.table import (
     DROP,
+    ENTRY,
     FILE,
     FILE_SHA256,
     LINK_TYPE,
@@ -16,9 +17,10 @@ TABLE = Table(
     group="ingest",
     grain="one node, device, switch or link",
     description="What is where and which two ends each link has, as the drop's topology sources state it.",
-    key=("drop", "kind", "entity_id", "file"),
+    key=("drop", "entry"),
     columns=(
         DROP,
+        ENTRY,
         FILE,
         FILE_SHA256,
         text(

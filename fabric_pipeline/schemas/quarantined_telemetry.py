@@ -1,15 +1,16 @@
 """Table quarantined_telemetry: what was read and refused, with the rule in words."""
 
-from fabric_pipeline.schemas.table import DROP, EVIDENCE, Table, text
+from fabric_pipeline.schemas.table import DROP, ENTRY, EVIDENCE, Table, text
 
 TABLE = Table(
     name="quarantined_telemetry",
     group="ingest",
     grain="one refused reading, line or file",
     description="Everything that was read and refused: accepted + quarantined = read, checked in every run.",
-    key=("drop", "file", "line", "entity_text", "counter_text"),
+    key=("drop", "entry"),
     columns=(
         DROP,
+        ENTRY,
         *EVIDENCE,
         text("format", "Format id of the file"),
         text("parser_version", "Version of the reader"),

@@ -2,6 +2,7 @@
 
 from fabric_pipeline.schemas.table import (
     DROP,
+    ENTRY,
     EVIDENCE,
     INTERFACE,
     LANE,
@@ -31,10 +32,11 @@ TABLE = Table(
     group="ingest",
     grain="one reading as it stood in a file",
     description="Every counter, state or level reading as written, with the reader's interpretation beside it.",
-    key=("drop", "file", "line", "entity_text", "counter_text"),
+    key=("drop", "entry"),
     is_bulk=True,
     columns=(
         DROP,
+        ENTRY,
         *EVIDENCE,
         text("format", "Format id of the file"),
         text("parser_version", "Version of the reader"),

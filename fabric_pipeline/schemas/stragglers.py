@@ -25,7 +25,9 @@ TABLE = Table(
         text("communicator", "Group of ranks"),
         text("op", "Operation"),
         whole("bytes", "Message size", nullable=True, minimum=0),
-        whole("interval", "Number of the interval within its series from 1", minimum=1),
+        whole(
+            "interval", "Number of the interval within run, group and operation from 1", minimum=1
+        ),
         time("start_ts", "Start; empty when the source has no times", nullable=True),
         time("end_ts", "End", nullable=True),
         text("kind", "What was slow", allowed=("whole_collective", "late_rank", "step")),

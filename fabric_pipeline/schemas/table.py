@@ -99,6 +99,7 @@ LINE = whole(
     nullable=True,
     minimum=1,
 )
+ENTRY = whole("entry", "Number of the row in the order of reading, from 1", minimum=1)
 LAST_LINE = whole("last_line", "Last line of the evidence", nullable=True, minimum=1)
 NODE = text("node", "Host name; empty when no file states it")
 INTERFACE = text("interface", "Link end in the component grammar, such as gpu5/nvlink-11")

@@ -7,11 +7,12 @@ never raises for bad content: a line it cannot read becomes a `RejectedLine` wit
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from fabric_pipeline.model.records import ReadResult
 
@@ -30,18 +31,30 @@ class Hints:
     timezone: tzinfo = UTC
 
 
+class TableRows(Protocol):
+    """Rows of a table file such as Parquet, opened by whoever hands the file to a reader."""
+
+    columns: Sequence[str]
+
+    def rows(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """All rows with these columns, in the order of the file; may raise errors.UnreadableTableError."""
+        ...
+
+
 @dataclass
 class SourceFile:
     """One file of a drop, read lazily.
 
     `name` is how the file is shown (path relative to the drop). `text` replaces undecodable bytes
     by U+FFFD so that a reader sees every line; `bad_encoding_lines` names the lines this touched.
+    `open_table` opens Parquet for readers, which know no database; None when nobody provides it.
     """
 
     path: Path
     name: str
     sha256: str = ""
     hints: Hints = field(default_factory=Hints)
+    open_table: Callable[[Path], TableRows] | None = None
 
     @cached_property
     def data(self) -> bytes:
@@ -80,7 +93,7 @@ class SourceFile:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Lines without their ends; index 0 is line 1. Only \\n and \\r\\n end a line."""
+        r"""Lines without their ends; index 0 is line 1. Only \\n and \\r\\n end a line."""
         lines = self.text.split("\n")
         if lines and lines[-1] == "":
             lines.pop()

@@ -1,27 +1,24 @@
-"""A drop: the files it consists of, their hashes, and what `drop.yaml` says about them.
+"""A drop: the files it consists of, their hashes, and what is known of each from its surroundings.
 
-Listing and hashing happen here; reading the content belongs to the readers, and whether a drop was
-seen before is the ledger's to say.
+Listing and hashing happen here; reading the content belongs to the readers, `drop.yaml` to
+`sources.drop_meta`, and whether a drop was seen before is the ledger's to say.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import hashlib
+import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-import yaml
 
 from fabric_pipeline.errors import BadInputError
-from fabric_pipeline.sources.base import Hints, SourceFile
+from fabric_pipeline.sources.base import Hints, SourceFile, TableRows
+from fabric_pipeline.sources.drop_meta import DROP_YAML, DropMeta, read_meta
 
-DROP_YAML = "drop.yaml"
 _CHUNK = 4 * 1024 * 1024
 # A folder name that looks like a host (`n07`, `gpu-r01-n03`), and words that only look like one.
 _HOST_LIKE = re.compile(r"^[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*\d$", re.IGNORECASE)
@@ -44,24 +41,10 @@ class FileStamp:
     def is_unchanged(self) -> bool:
         """True while size and modification time are those of the listing."""
         try:
-            stat = self.path.stat()
+            now = self.path.stat()
         except OSError:
             return False
-        return (stat.st_size, stat.st_mtime_ns) == (self.size, self.mtime_ns)
-
-
-@dataclass(frozen=True, slots=True)
-class DropMeta:
-    """What `drop.yaml` says; all of it is optional."""
-
-    cluster: str = ""
-    site: str = ""
-    timezone: tzinfo = UTC
-    timezone_name: str = "UTC"
-    window_start: datetime | None = None
-    window_end: datetime | None = None
-    node_pattern: re.Pattern[str] | None = None
-    files: tuple[tuple[str, str, datetime | None], ...] = ()
+        return (now.st_size, now.st_mtime_ns) == (self.size, self.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +71,15 @@ class Drop:
         """All files but the description itself."""
         return tuple(stamp for stamp in self.files if stamp.name != DROP_YAML)
 
-    def source(self, stamp: FileStamp, known_nodes: frozenset[str] = frozenset()) -> SourceFile:
+    def source(
+        self,
+        stamp: FileStamp,
+        known_nodes: frozenset[str] = frozenset(),
+        open_table: Callable[[Path], TableRows] | None = None,
+    ) -> SourceFile:
         """The file with what its surroundings say about it."""
-        return SourceFile(stamp.path, stamp.name, stamp.sha256, self._hints(stamp, known_nodes))
+        hints = self._hints(stamp, known_nodes)
+        return SourceFile(stamp.path, stamp.name, stamp.sha256, hints, open_table)
 
     def _hints(self, stamp: FileStamp, known_nodes: frozenset[str]) -> Hints:
         for pattern, node, time in self.meta.files:
@@ -116,28 +105,27 @@ def list_drop(path: Path) -> Drop:
 
     Raises BadInputError when the path does not exist or `drop.yaml` cannot be understood.
     """
-    if not path.exists():
-        raise BadInputError(
-            f"{path}: no such file or folder", "give the path of a drop folder or file"
-        )
-    root = path.absolute()
+    root = _checked(path, "give the path of a drop folder or file").absolute()
     problems: list[str] = []
-    stamps = list(_stamps(root, problems))
-    return Drop(root, tuple(stamps), _meta(root / DROP_YAML), tuple(problems))
+    stamps = tuple(_stamps(root, problems))
+    described = root / DROP_YAML
+    if os.path.lexists(described) and not any(stamp.path == described for stamp in stamps):
+        # Without it times and nodes could be misread, so it is not passed over like another file.
+        said = next((one for one in problems if one.startswith(DROP_YAML)), DROP_YAML)
+        raise BadInputError(said, "make the file readable or remove it")
+    return Drop(root, stamps, read_meta(described, problems), tuple(problems))
 
 
 def loose_files(paths: list[Path]) -> Drop:
-    """Files and folders given one by one, in the order given, named as given."""
+    """Files and folders given one by one, in the order given, named as given; each file once."""
     problems: list[str] = []
-    stamps: list[FileStamp] = []
+    stamps: dict[str, FileStamp] = {}
     for path in paths:
-        if not path.exists():
-            raise BadInputError(f"{path}: no such file or folder", "check the spelling of the path")
-        if path.is_dir():
-            stamps += [_renamed(s, f"{path}/{s.name}") for s in _stamps(path.absolute(), problems)]
-        else:
-            stamps += [_renamed(s, str(path)) for s in _stamps(path.absolute(), problems)]
-    return Drop(Path("/"), tuple(stamps), DropMeta(), tuple(problems))
+        is_folder = _checked(path, "check the spelling of the path").is_dir()
+        for stamp in _stamps(path.absolute(), problems):
+            name = _shown(f"{path}/") + stamp.name if is_folder else _shown(str(path))
+            stamps.setdefault(name, _renamed(stamp, name))
+    return Drop(Path("/"), tuple(stamps.values()), DropMeta(), tuple(problems))
 
 
 def sha256_of(path: Path) -> str:
@@ -149,100 +137,73 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def _checked(path: Path, remedy: str) -> Path:
+    """The path when it is a file or folder."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        raise BadInputError(f"{path}: no such file or folder", remedy) from None
+    except OSError as problem:
+        raise BadInputError(f"{path}: cannot be opened ({problem.strerror})", remedy) from None
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise BadInputError(f"{path}: neither a file nor a folder", "save the output to a file")
+    return path
+
+
 def _stamps(root: Path, problems: list[str]) -> Iterator[FileStamp]:
-    paths = (
-        [root]
-        if root.is_file()
-        else sorted(p for p in root.rglob("*") if p.is_file() or p.is_symlink())
-    )
-    for path in paths:
-        name = path.name if path == root else path.relative_to(root).as_posix()
-        if path.is_symlink() and not path.resolve().is_relative_to(root.parent.resolve()):
-            problems.append(f"{name}: link to a place outside the drop, not followed")
-            continue
+    """Every file below a folder, or the one file; what cannot be taken is named in `problems`."""
+    for path in [root] if root.is_file() else _paths_below(root, problems):
+        name = _shown(path.name if path == root else path.relative_to(root).as_posix())
         try:
-            stat = path.stat()
-            yield FileStamp(path, name, stat.st_size, stat.st_mtime_ns, sha256_of(path))
+            refusal = "" if path == root else _refusal(path, root)
+            if refusal:
+                problems.append(f"{name}: {refusal}")
+                continue
+            found = path.stat()
+            yield FileStamp(path, name, found.st_size, found.st_mtime_ns, sha256_of(path))
         except OSError as problem:
             problems.append(
                 f"{name}: cannot be opened ({problem.strerror}); check its permissions and drop it again"
             )
 
 
+def _paths_below(root: Path, problems: list[str]) -> list[Path]:
+    """All entries that are no folders, sorted; a folder that cannot be listed is a problem."""
+
+    def unlisted(problem: OSError) -> None:
+        folder = _shown(os.path.relpath(problem.filename or root, root))
+        problems.append(
+            f"{folder}: the folder cannot be listed ({problem.strerror}); check its permissions"
+        )
+
+    found = []
+    for folder, folders, files in os.walk(root, onerror=unlisted):
+        here = Path(folder)
+        found += [here / name for name in files]
+        found += [here / name for name in folders if (here / name).is_symlink()]
+    return sorted(found)
+
+
+def _refusal(path: Path, root: Path) -> str:
+    """Why an entry of a drop is not read, or ""."""
+    if path.is_symlink():
+        try:
+            target = path.resolve(strict=True)
+        except (OSError, RuntimeError):  # RuntimeError: links in a circle
+            return "link that leads nowhere; drop the file itself"
+        if not target.is_relative_to(root.resolve()):
+            return "link to a place outside the drop, not followed; drop the file itself"
+        if target.is_dir():
+            return "link to a folder of the drop, not followed; its files are read where they lie"
+    mode = path.lstat().st_mode
+    is_plain = stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+    return "" if is_plain else "neither a file nor a folder, not read; save its content to a file"
+
+
+def _shown(name: str) -> str:
+    """A name as text; bytes of it that are not UTF-8 are written out as escapes."""
+    return os.fsencode(name).decode("utf-8", errors="backslashreplace")
+
+
 def _renamed(stamp: FileStamp, name: str) -> FileStamp:
     return FileStamp(stamp.path, name, stamp.size, stamp.mtime_ns, stamp.sha256)
-
-
-def _meta(path: Path) -> DropMeta:
-    if not path.is_file():
-        return DropMeta()
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as problem:
-        mark = getattr(problem, "problem_mark", None)
-        where = f" line {mark.line + 1}" if mark else ""
-        raise BadInputError(
-            f"{path.name}{where}: not readable as YAML", "correct or remove the file"
-        ) from None
-    if not isinstance(raw, dict):
-        raise BadInputError(
-            f"{path.name}: must be a mapping of keys to values", "correct or remove the file"
-        )
-    zone_name = str(raw.get("timezone") or "UTC")
-    zone = _zone(zone_name, path.name)
-    stated = raw.get("window")
-    window: dict[str, Any] = stated if isinstance(stated, dict) else {}
-    return DropMeta(
-        cluster=str(raw.get("cluster") or ""),
-        site=str(raw.get("site") or ""),
-        timezone=zone,
-        timezone_name=zone_name,
-        window_start=_time(window.get("start"), zone, path.name),
-        window_end=_time(window.get("end"), zone, path.name),
-        node_pattern=_pattern(raw.get("node_pattern"), path.name),
-        files=_file_hints(raw.get("files"), zone, path.name),
-    )
-
-
-def _zone(name: str, where: str) -> tzinfo:
-    try:
-        return UTC if name.upper() == "UTC" else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise BadInputError(
-            f"{where}: timezone {name!r} is not known", "use a name such as Europe/Berlin"
-        ) from None
-
-
-def _time(value: Any, zone: tzinfo, where: str) -> datetime | None:
-    if value in (None, ""):
-        return None
-    try:
-        time = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    except ValueError:
-        raise BadInputError(f"{where}: {value!r} is not a time", "use ISO 8601") from None
-    return (time if time.tzinfo else time.replace(tzinfo=zone)).astimezone(UTC)
-
-
-def _pattern(value: Any, where: str) -> re.Pattern[str] | None:
-    if not value:
-        return None
-    try:
-        return re.compile(str(value))
-    except re.error as problem:
-        raise BadInputError(
-            f"{where}: node_pattern is no regular expression ({problem})", "correct it"
-        ) from None
-
-
-def _file_hints(
-    value: Any, zone: tzinfo, where: str
-) -> tuple[tuple[str, str, datetime | None], ...]:
-    if not isinstance(value, dict):
-        return ()
-    hints = []
-    for pattern, what in value.items():
-        entry = what if isinstance(what, dict) else {"node": what}
-        hints.append(
-            (str(pattern), str(entry.get("node") or ""), _time(entry.get("time"), zone, where))
-        )
-    return tuple(hints)

@@ -28,7 +28,19 @@ from fabric_pipeline.store.columns import insert_columns
 
 _STATES = ", ".join(f"'{name}'" for name in STATE_COUNTERS)
 _PORTS = ", ".join(f"'{name}'" for name in sorted(PORT_LINKS))
-_MEASURED = ", ".join(f"'{s.name}'" for s in COUNTERS.values() if s.role != "traffic")
+# What a link can do, and who a port is, are not measurements of its health.
+_IDENTITY = (
+    "width_max",
+    "speed_max_gbps",
+    "pcie_gen_max",
+    "port_identity",
+    "base_lid",
+    "sm_lid",
+    "performance_state",
+)
+_MEASURED = ", ".join(
+    f"'{s.name}'" for s in COUNTERS.values() if s.role != "traffic" and s.name not in _IDENTITY
+)
 
 # State readings where they change, and the first and last of each series.
 _STATE_SQL = f"""
@@ -52,7 +64,7 @@ select line, counter, value, kind, node, interface, link_type, lane, ts, gpu_uui
 from untimed u left join drop_files f using (file) where timed = 0 order by f.file_no, line
 """
 _SWEEP_SQL = """
-select c.* from collective_timings c left join drop_files f using (file) where c.ts is null order by f.file_no, c.line
+select c.* from collective_timings c left join drop_files f using (file) where c.ts is null order by f.file_no, c.entry
 """
 
 
@@ -121,7 +133,7 @@ def _absences(connection: Any, topology: Topology, expected_nodes: Iterable[str]
     if not has_counters:
         return []
     return vanished_series(connection) + silent_nodes(
-        connection, {*topology.nodes, *expected_nodes}
+        connection, {*topology.nodes, *expected_nodes} - {""}
     )
 
 
@@ -180,10 +192,11 @@ def _correlations(connection: Any) -> list[Correlation]:
 
 def _events(connection: Any) -> list[FabricEvent]:
     found = []
-    sql = "select e.* from fabric_events e left join drop_files f using (file) order by f.file_no, e.line"
+    sql = "select e.* from fabric_events e left join drop_files f using (file) order by f.file_no, e.entry"
     for row in _dicts(connection, sql):
         row["time"], row["details"] = row.pop("ts"), json.loads(row["details"])
-        row.pop("drop"), row.pop("file_sha256")
+        for unused in ("drop", "entry", "file_sha256"):
+            row.pop(unused)
         found.append(FabricEvent(**row))
     return found
 
@@ -207,7 +220,7 @@ def _sweeps(connection: Any) -> list[CollectiveTiming]:
     for row in _dicts(connection, _SWEEP_SQL):
         row["start"] = row.pop("ts")
         row["duration_us"] = nan if row["duration_us"] is None else row["duration_us"]
-        for unused in ("drop", "file_sha256", "run_nodes"):
+        for unused in ("drop", "entry", "file_sha256", "run_nodes"):
             row.pop(unused)
         found.append(CollectiveTiming(**row))
     return found

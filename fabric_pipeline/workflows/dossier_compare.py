@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fabric_pipeline.detect.spikes.evaluate import Spike
-from fabric_pipeline.diagnose.diagnose import PORT_LINKS
+from fabric_pipeline.diagnose.diagnose import judged_here
+from fabric_pipeline.diagnose.link_findings import end_totals
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.store.duck import scalar
 from fabric_pipeline.workflows.dossier_rows import ROW_TABLES
@@ -125,13 +126,7 @@ def _differing_intervals(connection: Any, spikes: Sequence[Spike]) -> int:
 
 def _count_differences(spikes: Sequence[Spike], record: IncidentRecord) -> Iterable[str]:
     """Per counter the end (and GPU, if one was exchanged) that counted more, as incidents state it."""
-    per_end: dict[tuple[str, ...], float] = {}
-    for spike in _judged(spikes):
-        key = (spike.counter, spike.node, spike.interface, spike.gpu_uuid)
-        per_end[key] = per_end.get(key, 0.0) + spike.events
-    counts: dict[str, float] = {}
-    for (counter, *_), events in per_end.items():
-        counts[counter] = max(counts.get(counter, 0.0), events)
+    counts = {counter: count for counter, (count, _) in end_totals(judged_here(spikes)).items()}
     stated = record.numbers["counts"]
     for counter in sorted(counts.keys() | stated.keys()):
         if counts.get(counter) != stated.get(counter):
@@ -140,14 +135,9 @@ def _count_differences(spikes: Sequence[Spike], record: IncidentRecord) -> Itera
 
 def _rule_differences(spikes: Sequence[Spike], record: IncidentRecord) -> Iterable[str]:
     stated = set(_own_rules(rule.rule_id for rule in record.rules))
-    fired = set(_own_rules(hit.rule_id for spike in _judged(spikes) for hit in spike.hits))
+    fired = set(_own_rules(hit.rule_id for spike in judged_here(spikes) for hit in spike.hits))
     yield from (f"{rule} is stated but does not fire" for rule in sorted(stated - fired))
     yield from (f"{rule} fires but is not stated" for rule in sorted(fired - stated))
-
-
-def _judged(spikes: Sequence[Spike]) -> list[Spike]:
-    """Totals of network ports without a time span are judged by rules of their own, not as spikes."""
-    return [s for s in spikes if s.start_ts is not None or s.link_type not in PORT_LINKS]
 
 
 def _own_rules(rule_ids: Iterable[str]) -> tuple[str, ...]:

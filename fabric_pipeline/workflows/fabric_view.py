@@ -19,7 +19,7 @@ from fabric_pipeline.store.duck import connect
 from fabric_pipeline.store.lake import attach, drops_of, part_path
 from fabric_pipeline.workflows import fabric_view_sql as sql
 from fabric_pipeline.workflows.fabric_view_build import Builder
-from fabric_pipeline.workflows.fabric_view_model import FabricView, NodeView, RackView
+from fabric_pipeline.workflows.fabric_view_model import DOWN, FabricView, NodeView, RackView
 from fabric_pipeline.workflows.fabric_view_state import fabric_state
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
 
@@ -93,7 +93,7 @@ def _view(connection: Any, drop: str, there: dict[str, bool]) -> FabricView:
 def _places(connection: Any) -> Topology:
     """Nodes and switches with their devices; the many links are joined in SQL instead."""
     rows = connection.execute(
-        "select kind, attributes from fabric_topology where kind in ('site', 'node', 'switch') order by file"
+        "select kind, attributes from fabric_topology where kind in ('site', 'node', 'switch') order by entry"
     ).fetchall()
     return topology_from_rows(rows)
 
@@ -137,6 +137,10 @@ def _notes(view: FabricView, there: dict[str, bool]) -> list[str]:
         )
     if not there["link_counters"]:
         notes.append("This drop has no link counters: no link end was measured.")
+    down = sum(end.reading is DOWN for link in view.links for end in link.ends)
+    if down:
+        ends = "1 link end is" if down == 1 else f"{down:,} link ends are"
+        notes.append(f"{ends} down without an incident; drawn as no data, not as healthy.")
     if not view.is_judged:
         notes.append("The diagnosis has not run on this drop: no link is called healthy.")
     elif not there["incident_records"]:

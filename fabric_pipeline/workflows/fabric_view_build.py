@@ -18,6 +18,7 @@ from fabric_pipeline.model.components import (
 )
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.workflows.fabric_view_model import (
+    DOWN,
     LINK_KINDS,
     NO_DATA,
     QUIET,
@@ -48,7 +49,7 @@ class Builder:
     def __init__(self, state: FabricState, is_judged: bool) -> None:
         """`is_judged` False: a measured end without trouble is not called healthy."""
         self._state = state
-        self._quiet = QUIET if is_judged else UNJUDGED
+        self._plain = {"measured": QUIET if is_judged else UNJUDGED, "down": DOWN}
         self._nodes: dict[str, NodeView] = {}
         self._switches: dict[str, SwitchView] = {}
         self._used: set[Key] = set()
@@ -77,7 +78,7 @@ class Builder:
         """Whole devices that were measured as a sum over their links."""
         for node, interface in rows:
             holder = self._holder(node, interface, interface, "")
-            holder.reading = self._reading((node, interface), True)
+            holder.reading = self._reading((node, interface), "measured")
 
     def leftovers(self) -> list[Link]:
         """Links, devices and nodes that only spikes or incidents name."""
@@ -106,16 +107,16 @@ class Builder:
         return sorted(self._switches.values(), key=lambda switch: natural_key(switch.name))
 
     def _link(self, row: Sequence[Any]) -> Link:
-        (link_id, link_type, node, interface, far_node, far_interface, lanes, speed, cable, part, near_measured, far_measured,
+        (link_id, link_type, node, interface, far_node, far_interface, lanes, speed, cable, part, near_seen, far_seen,
          device, far_device) = row  # fmt: skip
-        a = End(node, interface, device, self._reading((node, interface), near_measured))
+        a = End(node, interface, device, self._reading((node, interface), near_seen))
         far = self._state.far_ends.get((node, interface)) if not far_interface else None
         b = None
         if far_interface:
-            reading = self._reading((far_node, far_interface), far_measured)
+            reading = self._reading((far_node, far_interface), far_seen)
             b = End(far_node, far_interface, far_device, reading)
         elif far is not None and far not in self._used and far in self._state.readings:
-            b = End(*far, device_of(far[1]), self._reading(far, False))
+            b = End(*far, device_of(far[1]), self._reading(far, ""))
         link = Link(link_id, link_type or link_type_of(interface), a, b, lanes, speed, cable, part)
         self._hang(link)
         return link
@@ -127,12 +128,12 @@ class Builder:
                 self._holders[key] = self._holder(*key, end.interface, link.link_type)
             self._holders[key].ports.append(Port(link, end))
 
-    def _reading(self, key: Key, is_measured: bool) -> EndReading:
+    def _reading(self, key: Key, seen: str) -> EndReading:
         known = self._state.readings.get(key)
         if known is not None:
             self._used.add(key)
             return known
-        return self._quiet if is_measured else NO_DATA
+        return self._plain.get(seen, NO_DATA)
 
     def _holder(
         self, node: str, device: str, interface: str, link_type: str
@@ -158,7 +159,7 @@ class Builder:
         return self._switches.setdefault(name, SwitchView(name, _tier(name)))
 
     def _leftover(self, node: str, interface: str) -> Link | None:
-        reading = self._reading((node, interface), False)
+        reading = self._reading((node, interface), "")
         if not interface:
             if node:
                 self._node(node).reading = reading
@@ -167,7 +168,7 @@ class Builder:
         if interface in known or not _is_link_end(interface):
             self._holder(node, interface, interface, "").reading = reading
             return None
-        row = (component_id(node, interface), "", node, interface, "", "", None, None, "", "", False, False, device_of(interface), "")  # fmt: skip
+        row = (component_id(node, interface), "", node, interface, "", "", None, None, "", "", "", "", device_of(interface), "")  # fmt: skip
         return self._link(row)
 
 

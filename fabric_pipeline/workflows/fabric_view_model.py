@@ -70,6 +70,7 @@ class EndReading:
 
 QUIET = EndReading("healthy")
 NO_DATA = EndReading("no_data")
+DOWN = EndReading("no_data", rule="the link is down, and no incident says that it should be up")
 UNJUDGED = EndReading("no_data", rule="measured, but the diagnosis has not run on this drop")
 
 
@@ -286,10 +287,6 @@ class FabricView:
         """Links with trouble, the worst first."""
         found = [link for link in self.links if link.state in TROUBLE]
         return sorted(found, key=lambda link: _weight(link.worst_reading), reverse=True)
-
-    def incident(self, incident_id: str) -> IncidentView | None:
-        """The incident with this id."""
-        return next((one for one in self.incidents if one.incident_id == incident_id), None)
 
 
 def _overall(states: Iterable[str]) -> str:

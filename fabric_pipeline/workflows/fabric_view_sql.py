@@ -24,12 +24,14 @@ _HEALTH = ", ".join(f"'{name}'" for name in HEALTH_COUNTERS)
 _QUALITY = ", ".join(f"'{spec.name}'" for spec in COUNTERS.values() if spec.role == "quality")
 _PORTS = "'infiniband', 'roce', 'ethernet'"
 
+# `seen`: `measured`, `down` (its last state says so; a link that is down shows no health), or nothing.
 # `pci_alias` (node, alias, device) gives a GPU named by its PCI address its index.
 MEASURED_SQL = f"""
 create or replace temp table measured as
 with ends as (
     select node, interface, any_value(link_type) as link_type, bool_or(scope in ('link', 'lane')) as is_end,
-        bool_or(value is not null and counter in ({_HEALTH})) as is_measured, min(ts) as first_ts, max(ts) as last_ts
+        bool_or(value is not null and counter in ({_HEALTH})) as is_measured, min(ts) as first_ts, max(ts) as last_ts,
+        arg_max(value, sample) filter (counter = 'link_up' and value is not null) = 0 as is_down
     from link_counters group by node, interface
 ), named as (
     select e.* exclude (interface),
@@ -37,21 +39,21 @@ with ends as (
             else p.device || coalesce(nullif(substr(e.interface, length(p.alias) + 1), ''), '/pcie') end as interface
     from ends e left join pci_alias p on p.node = e.node and p.alias = split_part(e.interface, '/', 1)
 )
-select node, interface, any_value(link_type) as link_type, bool_or(is_end) as is_end, bool_or(is_measured) as is_measured,
-    min(first_ts) as first_ts, max(last_ts) as last_ts
+select node, interface, any_value(link_type) as link_type, bool_or(is_end) as is_end,
+    case when bool_or(is_down) then 'down' when bool_or(is_measured) then 'measured' else '' end as seen, min(first_ts) as first_ts, max(last_ts) as last_ts
 from named group by node, interface
 """
 
-# Each stated link once, whichever way round and in however many files it stands; the first file wins.
+# Each stated link once, whichever way round and in however many files it stands; the first statement wins.
 STATED_SQL = """
 create or replace temp table stated as
 with links as (
     select * exclude (kind, row, rack, unit, socket, gpu, serial, attributes), node || ':' || interface as near, far_node || ':' || far_interface as far
     from fabric_topology where kind = 'link' and interface <> ''
 ), once as (
-    select * from links qualify row_number() over (partition by least(near, far), greatest(near, far) order by file) = 1
+    select * from links qualify row_number() over (partition by least(near, far), greatest(near, far) order by entry) = 1
 )
-select * from once qualify row_number() over (partition by near order by file) = 1
+select * from once qualify row_number() over (partition by near order by entry) = 1
 """
 NO_STATED_SQL = """
 create or replace temp table stated as
@@ -65,11 +67,11 @@ with known as (
     select node, interface from stated union select far_node, far_interface from stated
 ), links as (
     select s.entity_id, s.link_type, s.node, s.interface, s.far_node, s.far_interface, s.lanes, s.speed_gbps, s.cable_id, s.part,
-        coalesce(a.is_measured, false) as near_measured, coalesce(b.is_measured, false) as far_measured
+        coalesce(a.seen, '') as near_seen, coalesce(b.seen, '') as far_seen
     from stated s left join measured a on a.node = s.node and a.interface = s.interface
         left join measured b on b.node = s.far_node and b.interface = s.far_interface
     union all
-    select m.node || ':' || m.interface, m.link_type, m.node, m.interface, '', '', null, null, '', '', m.is_measured, false
+    select m.node || ':' || m.interface, m.link_type, m.node, m.interface, '', '', null, null, '', '', m.seen, ''
     from measured m anti join known k on k.node = m.node and k.interface = m.interface where m.is_end
 )
 select *, split_part(interface, '/', 1) as device, split_part(far_interface, '/', 1) as far_device
@@ -77,7 +79,7 @@ from links order by node, device, try_cast(regexp_extract(interface, '([0-9]{1,9
 """
 
 # Sums over a whole GPU or switch: measured devices that are no link end.
-DEVICES_SQL = "select node, interface from measured where not is_end and is_measured"
+DEVICES_SQL = "select node, interface from measured where not is_end and seen <> ''"
 WINDOW_SQL = "select min(first_ts), max(last_ts) from measured"
 
 
@@ -102,7 +104,8 @@ moved as (
         case when bool_and(start_ts is null) then max(events) else sum(events) end as events, any_value(series_exposure_s) as exposure_s,
         max(rate_per_hour) filter (events >= {limits.min_events}) as burst_per_hour, bool_or(is_lower_bound = 'yes') as is_lower_bound,
         max(place) as severity_rank, arg_max(rules, (place, coalesce(rate_per_hour, events))) as rules
-    from (select *, list_position(['info', 'watch', 'warning', 'critical'], severity) as place from spike_detections) group by node, interface, lane, counter
+    from (select *, list_position(['info', 'watch', 'warning', 'critical'], severity) as place from spike_detections)
+    group by node, interface, lane, counter, gpu_uuid, scope
 ), valued as (
     select s.*, s.is_snapshot or l.in_total is not null or coalesce(s.exposure_s, 0) <= 0 as is_total,
         s.error_class = 'uncorrected' and s.link_type in ({_PORTS}) and m.bits > 0 and not s.is_snapshot and l.in_total is null as is_ber,

@@ -18,6 +18,7 @@ from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp
 from fabric_pipeline.sources.registry import Match, recognise
+from fabric_pipeline.store.parquet_rows import ParquetFile
 from fabric_pipeline.workflows import staging
 from fabric_pipeline.workflows.topology_rows import topology_rows
 
@@ -71,7 +72,7 @@ def ingest(
     known_nodes: frozenset[str] = frozenset()
     for stamp, match in pending:
         progress(stamp.name)
-        file = drop.source(stamp, known_nodes)
+        file = drop.source(stamp, known_nodes, ParquetFile)
         report = _read_file(connection, file, stamp, match, read_at, done, parts)
         done.files.append(report)
         known_nodes |= {str(n["node"]) for _, part in parts for n in part.nodes}

@@ -9,13 +9,13 @@ from __future__ import annotations
 import codecs
 import contextlib
 import json
-import re
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from fabric_pipeline.detect.counting.counters_sql import catalogue_sql
 from fabric_pipeline.model.counters import BLANK_VALUES, COUNTERS
@@ -25,23 +25,21 @@ from fabric_pipeline.schemas.table import Column
 from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.drop import FileStamp
 from fabric_pipeline.sources.normalized import counters_sql
-from fabric_pipeline.sources.normalized.counters import CountersReader, split_csv_line
+from fabric_pipeline.sources.normalized.counters import CounterLayout, CountersReader
+from fabric_pipeline.sources.normalized.tables import repeated_name, split_csv_line
 from fabric_pipeline.store.columns import DatabaseError, insert_columns
+from fabric_pipeline.store.duck import glob_safe
 
-_LONG_LINE = 1_000_000  # characters; a longer line is cut in the clean copy and then refused
+_LONG_LINE = 1_000_000  # bytes; a longer line is cut in the clean copy and then refused
 _CHUNK = 4 * 1024 * 1024
-_OVERLONG = re.compile(rb"[^\n]{%d}" % _LONG_LINE)
 
-_RAW = tuple(c for c in TABLES["raw_telemetry"].columns if c.name not in ("drop", "file_sha256"))
+_ADDED = ("drop", "entry", "file_sha256")  # known only when the whole drop has been read
+_RAW = tuple(c for c in TABLES["raw_telemetry"].columns if c.name not in _ADDED)
 _TIMINGS = tuple(
-    c
-    for c in TABLES["collective_timings"].columns
-    if c.name not in ("drop", "file_sha256", "run_nodes")
+    c for c in TABLES["collective_timings"].columns if c.name not in (*_ADDED, "run_nodes")
 )
-_EVENTS = tuple(c for c in TABLES["fabric_events"].columns if c.name not in ("drop", "file_sha256"))
-_TOPOLOGY = tuple(
-    c for c in TABLES["fabric_topology"].columns if c.name not in ("drop", "file_sha256")
-)
+_EVENTS = tuple(c for c in TABLES["fabric_events"].columns if c.name not in _ADDED)
+_TOPOLOGY = tuple(c for c in TABLES["fabric_topology"].columns if c.name not in _ADDED)
 
 # Understood values and unreadable lines per file. A value of a counter outside the catalogue was read,
 # though nothing judges it; a blank (not measured) is neither.
@@ -93,23 +91,7 @@ def add_bulk(connection: Any, file: SourceFile, reader: Reader, latest: datetime
     layout = reader.layout(file)
     tail = [file.hints.node, reader.format_id, reader.version, file.name, latest]
     try:
-        if layout.container == "parquet":
-            columns = tuple(
-                row[0]
-                for row in connection.execute(
-                    "describe select * from read_parquet(?)", [str(file.path)]
-                ).fetchall()
-            )
-            rows, head = counters_sql.parquet_rows_sql(columns), [str(file.path)]
-        else:
-            _lines_table(connection, file)
-            _quoted_table(connection)
-            head = []
-            rows = (
-                counters_sql.jsonl_rows_sql("bulk_lines")
-                if layout.container == "jsonl"
-                else counters_sql.csv_rows_sql(layout, "bulk_lines", "bulk_quoted")
-            )
+        rows, head = _bulk_rows(connection, file, layout)
         connection.execute(
             f"insert into staged_readings {counters_sql.staged_sql(rows)}", head + tail
         )
@@ -118,6 +100,24 @@ def add_bulk(connection: Any, file: SourceFile, reader: Reader, latest: datetime
         raise UnreadableFileError(
             f"cannot be read as {layout.container}: {first_line}; check that the file is complete"
         ) from None
+
+
+def _bulk_rows(connection: Any, file: SourceFile, layout: CounterLayout) -> tuple[str, list[str]]:
+    """SQL of the long rows of a counters file, and its parameters."""
+    if layout.container == "parquet":
+        path = [glob_safe(str(file.path))]
+        described = "describe select * from read_parquet(?, hive_partitioning=false)"
+        columns = tuple(row[0] for row in connection.execute(described, path).fetchall())
+        return counters_sql.parquet_rows_sql(columns), path
+    _lines_table(connection, file)
+    if layout.container == "jsonl":
+        return counters_sql.jsonl_rows_sql("bulk_lines"), []
+    if name := repeated_name(layout.columns):
+        raise UnreadableFileError(
+            f"the header names the column {name[:40]!r} twice; rename one and drop it again"
+        )
+    _quoted_table(connection)
+    return counters_sql.csv_rows_sql(layout, "bulk_lines", "bulk_quoted"), []
 
 
 def add_result(
@@ -179,10 +179,11 @@ def finish(
         "fabric_topology": "select s.*, f.file_sha256, f.file_no from staged_topology s join drop_files f using (file)",
     }
     for name, sql in source.items():
-        with_drop = f'(select ?::varchar as "drop", * from ({sql}))'
-        ordered = f"{TABLES[name].cast_sql(f'{with_drop} order by all' if name == 'fabric_topology' else with_drop)}"
-        order = "" if name == "fabric_topology" else " order by file_no, line"
-        connection.execute(f"create or replace temp table {name} as {ordered}{order}", [drop_id])
+        order = "all" if name == "fabric_topology" else "file_no, line nulls first"
+        numbered = f"""(select ?::varchar as "drop", row_number() over () as entry, * from (select * from ({sql}) order by {order}))"""
+        connection.execute(
+            f"create or replace temp table {name} as {TABLES[name].cast_sql(numbered)}", [drop_id]
+        )
     table = TABLES["quarantined_telemetry"]
     refused = "(select *, refused_by as rule from raw_telemetry where refused_by is not null)"
     connection.execute(f"create or replace temp table {table.name} as {table.cast_sql(refused)}")
@@ -235,7 +236,8 @@ def _rejected_row(
 def _lines_table(connection: Any, file: SourceFile) -> None:
     with _clean_copy(file.path) as path:
         connection.execute(
-            f"create or replace temp table bulk_lines as {counters_sql.lines_sql()}", [str(path)]
+            f"create or replace temp table bulk_lines as {counters_sql.lines_sql()}",
+            [glob_safe(str(path))],
         )
 
 
@@ -243,7 +245,7 @@ def _quoted_table(connection: Any) -> None:
     """Lines with quotes are split by the csv module; there are few of them in practice."""
     connection.execute("create or replace temp table bulk_quoted (line bigint, cells varchar[])")
     quoted = connection.execute(
-        "select line, line_text from bulk_lines where contains(line_text, '\"') and not starts_with(ltrim(line_text), '{')"
+        "select line, line_text from bulk_lines where contains(line_text, '\"')"
     ).fetchall()
     rows = [(line, split_csv_line(text)) for line, text in quoted]
     insert_columns(connection, "bulk_quoted", (("line", "BIGINT"), ("cells", "VARCHAR[]")), rows)
@@ -253,22 +255,29 @@ def _quoted_table(connection: Any) -> None:
 def _clean_copy(path: Path) -> Iterator[Path]:
     """The file itself when DuckDB's line scanner can take it as it is, else a cleaned scratch copy.
 
-    Cleaning keeps the number of lines: undecodable bytes become U+FFFD, separators and NUL become
-    U+FFFD too, and an overlong line is cut, so that each is refused on its own line.
+    Cleaning keeps the number of lines. What no row can hold is marked (`counters_sql.BAD_BYTES` and
+    its neighbours), so that each such line is refused as itself; UTF-16 becomes UTF-8.
     """
     if _is_clean(path):
         yield path
         return
     with tempfile.TemporaryDirectory(prefix="fabric-") as folder:
         copy = Path(folder) / "clean.txt"
-        with path.open("rb") as source, copy.open("wb") as target:
-            for line in _bounded_lines(source):
-                target.write(line)
+        with (
+            path.open(encoding=_encoding(path), errors="replace", newline="\n") as source,
+            copy.open("w", encoding="utf-8", newline="\n") as target,
+        ):
+            target.writelines(_bounded_lines(source))
         yield copy
 
 
 def _is_clean(path: Path) -> bool:
+    """True for UTF-8 without a mark in front, with one kind of line ends and no overlong line."""
+    if os.fsencode(path).decode("utf-8", errors="replace") != str(path):
+        return False  # DuckDB takes no such file name
     decoder = codecs.getincrementaldecoder("utf-8")()
+    ends = {b"\n": 0, b"\r": 0, b"\r\n": 0}
+    before = b""
     with path.open("rb") as handle:
         if handle.read(3) == codecs.BOM_UTF8:
             return False
@@ -276,32 +285,49 @@ def _is_clean(path: Path) -> bool:
         try:
             while chunk := handle.read(_CHUNK):
                 decoder.decode(chunk)
-                if b"\0" in chunk or b"\x1f" in chunk or _OVERLONG.search(chunk):
+                if b"\0" in chunk or b"\x1f" in chunk or _has_long_line(chunk):
                     return False
+                for end in ends:
+                    ends[end] += chunk.count(end)
+                ends[b"\r\n"] += before == b"\r" and chunk.startswith(b"\n")
+                before = chunk[-1:]
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             return False
-    return True
+    return ends[b"\r"] == 0 or ends[b"\r"] == ends[b"\r\n"] == ends[b"\n"]
 
 
-def _bounded_lines(source: Any) -> Iterator[bytes]:
-    first = True
+def _has_long_line(chunk: bytes) -> bool:
+    """True when a part of the chunk without a line end is longer than a line may be."""
+    start = 0
+    while len(chunk) - start > _LONG_LINE:
+        end = chunk.rfind(b"\n", start, start + _LONG_LINE)
+        if end < 0:
+            return True
+        start = end + 1
+    return False
+
+
+def _encoding(path: Path) -> str:
+    """UTF-16 when the file begins as such, else UTF-8."""
+    with path.open("rb") as handle:
+        is_utf16 = handle.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "utf-16" if is_utf16 else "utf-8-sig"
+
+
+def _bounded_lines(source: TextIO) -> Iterator[str]:
+    """Lines with what no row can hold marked; only a line feed ends a line, an overlong one is cut."""
     while line := source.readline(_LONG_LINE):
-        if first:
-            line = line.removeprefix(codecs.BOM_UTF8)
-            first = False
-        ended = line.endswith(b"\n")
-        text = (
-            line.decode("utf-8", errors="replace").replace("\0", "\ufffd").replace("\x1f", "\ufffd")
-        )
-        if not ended and len(line) == _LONG_LINE:
-            text = text[:MAX_TEXT] + "\ufffd"
-            while (rest := source.readline(_LONG_LINE)) and not rest.endswith(b"\n"):
+        text, is_ended = line.removesuffix("\n"), line.endswith("\n")
+        text = text.removesuffix("\r")
+        for character in ("\0", "\r", counters_sql.LINE_SEPARATOR):
+            text = text.replace(character, counters_sql.CONTROL)
+        if not is_ended and len(line) == _LONG_LINE:
+            text = text[:MAX_TEXT] + counters_sql.OVERLONG
+            while (line := source.readline(_LONG_LINE)) and not line.endswith("\n"):
                 pass
-            ended = bool(rest)
-            yield text.encode() + (b"\n" if ended else b"")
-            continue
-        yield text.encode()
+            is_ended = line.endswith("\n")
+        yield text + ("\n" if is_ended else "")
 
 
 def _safe_zone(name: str) -> str:

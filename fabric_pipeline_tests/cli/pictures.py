@@ -65,7 +65,7 @@ def _links(names: list[str]) -> Iterator[tuple[Any, ...]]:
         for gpu in range(8):
             for link in range(18):
                 near, far = f"gpu{gpu}/nvlink-{link}", f"nvswitch-{link * 4 // 18}"
-                yield (near, "nvlink", name, near, name, f"{far}/port-{gpu * 5 + link % 5}", 2, None, "", "", True, True,
+                yield (near, "nvlink", name, near, name, f"{far}/port-{gpu * 5 + link % 5}", 2, None, "", "", "measured", "measured",
                        f"gpu{gpu}", far)  # fmt: skip
             near, far = f"mlx5_{gpu}", f"leaf-{place // 32 * 8 + gpu}"
-            yield (near, "infiniband", name, f"{near}/1", "", f"{far}/port-{place % 32}", 4, None, "", "", True, True, near, far)  # fmt: skip
+            yield (near, "infiniband", name, f"{near}/1", "", f"{far}/port-{place % 32}", 4, None, "", "", "measured", "measured", near, far)  # fmt: skip

@@ -48,9 +48,9 @@ def counted(home: Path) -> Lake:
     )
 
 
-@pytest.fixture
-def view(tmp_path: Path) -> FabricView:
-    return load_fabric_view(counted(tmp_path).settings)
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> FabricView:
+    return load_fabric_view(counted(tmp_path_factory.mktemp("lake")).settings)
 
 
 def draw(view: FabricView, kind: Kind, width: int = 100, *, unicode: bool = True) -> str:

@@ -52,9 +52,9 @@ def troubled(home: Path) -> Lake:
     )  # fmt: skip
 
 
-@pytest.fixture
-def view(tmp_path: Path) -> FabricView:
-    return load_fabric_view(troubled(tmp_path).settings)
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> FabricView:
+    return load_fabric_view(troubled(tmp_path_factory.mktemp("lake")).settings)
 
 
 def test_switches_stand_above_racks_with_nodes_in_their_units(view: FabricView) -> None:

@@ -107,4 +107,5 @@ def _fill(connection: Any, name: str, rows: list[Row]) -> None:
     table = TABLES[name]
     connection.execute(f"create or replace temp table {name} as {table.empty_sql()}")
     columns = [(column.name, column.type) for column in table.columns]
-    insert_columns(connection, name, columns, [[row[c] for c, _ in columns] for row in rows])
+    numbered = [{"entry": number} | row for number, row in enumerate(rows, 1)]
+    insert_columns(connection, name, columns, [[r[c] for c, _ in columns] for r in numbered])

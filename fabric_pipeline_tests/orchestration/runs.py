@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,16 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class Elsewhere(FabricResource):
-    """Settings whose inbox and home lie under one folder of a test; see `inbox_of`."""
+    """Inbox and home under one folder of a test, and a clock that stands at `at` (Unix seconds)."""
 
     place: str
+    at: float
 
     def settings(self) -> Settings:
         return Settings(root=Path(self.place), home=Path(self.place) / "warehouse")
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.at, UTC)
 
 
 @cache

@@ -28,6 +28,7 @@ from fabric_pipeline_tests.orchestration.runs import (
     verdicts,
 )
 from fabric_pipeline_tests.pipeline_runs import NOW
+from fabric_pipeline_tests.small_drop import BAD_LINKS
 
 REVIEW = "ticket_drafts:human_review"
 MADE = [name for name in TABLES if name != "published_tickets"]
@@ -112,10 +113,10 @@ def test_a_materialisation_states_rows_lineage_and_version(runs: RealRuns, table
     lineage = shown.metadata["dagster/column_lineage"].value
     assert isinstance(lineage, dg.TableColumnLineage)
     said = {
-        column: tuple((dep.asset_key.to_user_string(), dep.column_name) for dep in deps)
+        column: {(dep.asset_key.to_user_string(), dep.column_name) for dep in deps}
         for column, deps in lineage.deps_by_column.items()
     }
-    assert said == column_lineage(TABLES[table])
+    assert said == {column: set(deps) for column, deps in column_lineage(TABLES[table]).items()}
 
 
 def test_every_reading_is_accounted_for(runs: RealRuns) -> None:
@@ -129,8 +130,9 @@ def test_every_reading_is_accounted_for(runs: RealRuns) -> None:
 
 
 def test_what_a_person_wants_to_see_first_is_shown(runs: RealRuns) -> None:
-    files = runs.shown("raw_telemetry").metadata["files"].value
-    assert [record.data["format"] for record in files] == [
+    files = runs.shown("raw_telemetry").metadata["files"]
+    assert isinstance(files, dg.TableMetadataValue)
+    assert [record.data["format"] for record in files.records] == [
         "fabric_collectives",
         "fabric_counters",
         "fabric_runs",
@@ -138,8 +140,10 @@ def test_what_a_person_wants_to_see_first_is_shown(runs: RealRuns) -> None:
     ]
     for table in ("spike_detections", "stragglers"):
         assert "data:image/svg+xml;base64" in str(runs.shown(table).metadata["picture"].value)
-    incidents = runs.shown("incident_records").metadata["incidents"].value
-    assert {record.data["fault"] for record in incidents} == {"physical_link_degradation"}
+    incidents = runs.shown("incident_records").metadata["incidents"]
+    assert isinstance(incidents, dg.TableMetadataValue)
+    found = {record.data["component"]: record.data["fault"] for record in incidents.records}
+    assert found == dict.fromkeys(BAD_LINKS, "physical_link_degradation")
     assert runs.shown("ticket_drafts").metadata["drafters"].value == ["rules"]
 
 

@@ -74,10 +74,16 @@ class Lake:
 
     def topology(self, *parts: TopologyPart) -> Lake:
         """One file for each part."""
-        rows = [
-            (self.drop, row[0], "", *row[1:])
+        stated = [
+            row
             for number, part in enumerate(parts)
             for row in topology_rows(f"topology-{number}.json", part)
+        ]
+        added = ("drop", "entry", "file_sha256")
+        names = [n for n in TABLES["fabric_topology"].column_names if n not in added]
+        rows = [
+            self._row("fabric_topology", entry=entry, **dict(zip(names, row, strict=True)))
+            for entry, row in enumerate(stated, 1)
         ]
         return self.write("fabric_topology", rows)
 
@@ -139,7 +145,7 @@ def spike(
         "source": "x",
     }
     return {
-        "node": end[0], "interface": end[1], "link_type": _type(end[1]), "counter": counter, "spike": 1,
+        "node": end[0], "interface": end[1], "link_type": _type(end[1]), "counter": counter, "scope": "link", "spike": 1,
         "error_class": "detected_retransmitted", "class_basis": "proxy", "events": events, "series_events": events,
         "start_ts": START if hours else None, "end_ts": START + timedelta(hours=hours) if hours else None,
         "exposure_s": seconds, "series_exposure_s": seconds, "rate_per_hour": events / hours if hours else None,

@@ -92,6 +92,17 @@ def test_readings_that_say_nothing_of_the_link_are_no_data(tmp_path: Path) -> No
         assert {link.state for link in load_fabric_view(lake.settings).links} == {"no_data"}
 
 
+def test_a_link_that_is_down_is_not_healthy_unless_an_incident_says_more(tmp_path: Path) -> None:
+    part = topology()
+    lake = Lake(tmp_path).topology(part).counters([NEAR, FAR], "link_up", kind="gauge", value=0.0)
+    view = load_fabric_view(lake.judged().settings)
+    assert link_at(view, *NEAR).state == "no_data"
+    assert "the link is down" in reading_at(view, *NEAR).rule
+    assert any("2 link ends are down" in note for note in view.notes)
+    lake.incidents(incident(1, "ada-02:gpu1/nvlink-4", "CRITICAL", fault_type="link_down"))
+    assert link_at(load_fabric_view(lake.settings), *NEAR).state == "critical"
+
+
 def test_without_a_diagnosis_nothing_is_called_healthy(tmp_path: Path) -> None:
     part = topology()
     lake = Lake(tmp_path).topology(part).counters(all_ends(part))

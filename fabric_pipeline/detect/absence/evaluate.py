@@ -16,19 +16,18 @@ from fabric_pipeline.model.findings import EvidenceRef, Finding
 _MIN_SAMPLES = 3
 _MIN_SILENCE_S = 300.0
 
-# Links whose last reading is long before the last one of the same node's links of that kind.
+# Links whose last reading is long before the last ones of at least two links of that kind on the node.
 VANISHED_SQL = f"""
 with ends as (
-    select node, interface, link_type, max(ts) as last_ts, count(distinct ts) as samples, arg_max(file, sample) as file, arg_max(line, ts) as line,
+    select node, interface, link_type, max(ts) as last_ts, count(distinct ts) as samples, arg_max(file, ts) as file, arg_max(line, ts) as line,
         max(elapsed_s) as longest_s
-    from link_counters where ts is not null and value is not null and scope = 'link' group by node, interface, link_type
+    from link_counters where ts is not null and value is not null and scope = 'link' and quality <> 'clock_skew' group by node, interface, link_type
 ), siblings as (
-    select node, link_type, max(last_ts) as newest, count(*) as ends from ends group by node, link_type
+    select node, link_type, max(last_ts) as newest, max(last_ts, 2)[2] as second_newest, count(*) as ends from ends group by node, link_type
 )
 select e.node, e.interface, e.last_ts, s.newest, e.file, e.line from ends e join siblings s using (node, link_type)
 where s.ends >= 3 and e.samples >= {_MIN_SAMPLES}
-    and date_diff('second', e.last_ts, s.newest) > greatest(5 * e.longest_s, {_MIN_SILENCE_S})
-    and (select count(*) from ends o where o.node = e.node and o.link_type = e.link_type and o.last_ts = s.newest) >= 2
+    and date_diff('second', e.last_ts, s.second_newest) > greatest(5 * e.longest_s, {_MIN_SILENCE_S})
 order by e.node, e.interface
 """
 
@@ -38,7 +37,7 @@ select distinct node from link_counters where node <> '' union select distinct n
 
 
 def vanished_series(connection: Any) -> list[Finding]:
-    """Link ends that fell silent while at least two siblings went on to the end."""
+    """Link ends that fell silent while at least two siblings on the node went on."""
     rows: Iterable[tuple[str, str, datetime, datetime, str, int | None]] = connection.execute(
         VANISHED_SQL
     ).fetchall()

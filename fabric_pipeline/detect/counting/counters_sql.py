@@ -40,8 +40,8 @@ def link_counters_sql() -> str:
         where r.refused_by is null
     ), marked as (
         select *,
-            ts is not null and row_number() over (partition by {series}, ts order by value desc nulls last, file_no, line) > 1 as is_duplicate,
-            ts < max(ts) over (partition by {series} order by file_no, line rows between unbounded preceding and 1 preceding) as is_out_of_order,
+            ts is not null and row_number() over (partition by {series}, ts order by value desc nulls last, file_no, line, entry) > 1 as is_duplicate,
+            ts < max(ts) over (partition by {series} order by file_no, line, entry rows between unbounded preceding and 1 preceding) as is_out_of_order,
             quality = 'clock_skew' as is_skewed, bool_and(quality = 'clock_skew') over (partition by {series}) as has_no_clock
         from accepted
     ), placed as (
@@ -51,7 +51,7 @@ def link_counters_sql() -> str:
             lag(case when not is_aside and kind = 'cumulative' then value end ignore nulls) over w as previous,
             lag(case when not is_aside and kind = 'cumulative' and value is not null then ts end ignore nulls) over w as previous_ts
         from placed
-        window w as (partition by {series} order by ts nulls first, file_no, line)
+        window w as (partition by {series} order by ts nulls first, file_no, line, entry)
     ), counted as (
         select *,
             kind = 'cumulative' and not is_aside and value is not null and previous is not null as has_step,

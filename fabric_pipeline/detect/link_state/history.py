@@ -89,7 +89,7 @@ def _ordered(node: str, readings: Sequence[Reading]) -> NodeStates:
 
 
 def product_of(reading: Reading) -> str:
-    """The product a reader put behind the state words (`<inactive> [NVIDIA H100 PCIe]`), else ""."""
+    """The product behind the state words (`<inactive> [NVIDIA H100 PCIe]`), else ""."""
     found = _PRODUCT.search(reading.state)
     return found["name"].strip() if found else ""
 

@@ -1,4 +1,4 @@
-"""Rules on NVLink states of one node: inactive links, inactive GPUs, links slower than their equals.
+"""Rules on NVLink states of one node: inactive links, inactive GPUs, links no longer listed.
 
 An unused NVLink looks like a dead one; what tells them apart is the model of the GPU, its siblings,
 or an earlier capture. Without any of these a rule watches and does not accuse.

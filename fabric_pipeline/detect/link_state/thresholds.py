@@ -16,7 +16,7 @@ class LinkStateLimits:
     Boards with two or three slots often split their lanes unevenly by design; four and more equal
     slots do not (field-guide R8, samples traps 11 and 16: the sign is a value below its equals).
     `bridge_links_max`: NVLinks of a GPU that an optional bridge connects (RTX and A40 class: 4);
-    such GPUs may stand unbridged beside bridged ones. SXM modules have 6 to 18 links (field-guide 5).
+    such GPUs may stand unbridged beside bridged ones. SXM modules have 6 to 18 (field-guide 5).
     `speed_tolerance`: share by which equal links may differ in printed speed; prints are rounded
     to three decimals, generations differ by a quarter and more.
     `busy_performance_state_max`: P0 to P2 are the states of a working GPU (P2 is the compute state

@@ -63,15 +63,18 @@ class Straggler:
 def find_stragglers(
     series: Sequence[LatencySeries], limits: StragglerLimits | None = None
 ) -> list[Straggler]:
-    """Slow intervals of all series, in order."""
+    """Slow intervals of all series, in order.
+
+    They are numbered within run, group and operation, so that message sizes do not share a number.
+    """
     limits = limits or StragglerLimits()
     found = []
+    numbers: Counter[tuple[str, str, str]] = Counter()
     for one in series:
-        intervals = slow_intervals(one)
-        found += [
-            _straggler(one, start, end, number, limits)
-            for number, (start, end) in enumerate(intervals, 1)
-        ]
+        for start, end in slow_intervals(one):
+            numbers[one.run, one.communicator, one.op] += 1
+            number = numbers[one.run, one.communicator, one.op]
+            found.append(_straggler(one, start, end, number, limits))
     return found
 
 
@@ -125,11 +128,9 @@ def _straggler(
 
 
 def _lost_s(series: LatencySeries, start: int, end: int) -> float:
-    """Seconds lost: the relative loss times the wall time of the interval where times are known.
+    """Seconds lost against the baseline by the recorded collectives of the interval.
 
-    Recorded collectives may be a sample of all; the wall time covers those between them too, so the
-    share of the time that a collective takes is estimated from the recorded ones as an upper bound
-    only when they follow each other closely. Here the honest lower bound is used: recorded rows only.
+    A lower bound: where a source records only a sample of all collectives, the others lost time too.
     """
     excess_us = np.maximum(series.duration_us[start : end + 1] - series.baseline_us, 0.0)
     return float(np.sum(excess_us)) / 1e6
@@ -166,7 +167,7 @@ def _shape(series: LatencySeries, start: int, end: int) -> str:
     length = end - start + 1
     part = series.deviation[start : end + 1]
     if length >= _DRIFT_MIN_ROWS:
-        order = np.argsort(np.argsort(part)).astype(float)
+        order = np.unique(part, return_inverse=True)[1]  # equal values have equal ranks
         trend = float(np.corrcoef(order, np.arange(length))[0, 1]) if np.ptp(part) > 0 else 0.0
         if trend > 0.8:
             return "drift"

@@ -32,7 +32,7 @@ select run, communicator, op, bytes, variant, unit_kind, seq, min(ts) as ts, any
     arg_max(gpu, arrival_us) filter (arrival_us is not null) as latest_gpu, max(arrival_us) as latest_us,
     median(baseline_us) as baseline_us, min(file) as file, min(line) as line, list(distinct node) filter (node <> '') as rank_nodes,
     list(distinct node) filter ("rank" is null and node <> '') as group_nodes
-from collective_timings where unit_kind in ('collective', 'step') and ts is not null
+from collective_timings where unit_kind in ('collective', 'step') and ts is not null and duration_us is not null
 group by run, communicator, op, bytes, variant, unit_kind, seq
 order by run, communicator, op, bytes, variant, unit_kind, ts nulls last, seq
 """
@@ -80,7 +80,10 @@ def latency_series(connection: Any, limits: StragglerLimits | None = None) -> li
         groups.setdefault(key, []).append(row)
     kept = {key: rows for key, rows in groups.items() if len(rows) >= limits.min_rows}
     settled = {key: _without_warm_up(rows, limits) for key, rows in kept.items()}
-    own = {key: float(np.quantile(_durations(rows), 0.2)) for key, rows in settled.items()}
+    own = {
+        (*key, _ranks(rows)): float(np.quantile(_durations(rows), 0.2))
+        for key, rows in settled.items()
+    }
     return [_series(key, rows, own, limits) for key, rows in settled.items()]
 
 
@@ -97,10 +100,14 @@ def _series(
     nodes = _nodes(rows)
     return LatencySeries(
         run=key[0], communicator=key[1], op=key[2], bytes=key[3], unit_kind=key[5], nodes=nodes,
-        ranks=max((row["ranks"] or row["rank_rows"] or 0 for row in rows), default=0) or None, rows=rows,
+        ranks=_ranks(rows), rows=rows,
         duration_us=duration_us, baseline_us=baseline_us, baseline_source=source, deviation=deviation,
         is_slow=_median_of_three(deviation) > threshold, threshold=threshold,
     )  # fmt: skip
+
+
+def _ranks(rows: list[dict[str, Any]]) -> int | None:
+    return max((row["ranks"] or row["rank_rows"] or 0 for row in rows), default=0) or None
 
 
 def _nodes(rows: list[dict[str, Any]]) -> list[str]:
@@ -127,19 +134,13 @@ def _durations(rows: list[dict[str, Any]]) -> Floats:
 
 def _without_warm_up(rows: list[dict[str, Any]], limits: StragglerLimits) -> list[dict[str, Any]]:
     duration_us = _durations(rows)
-    usual = float(np.median(duration_us))
+    limit_us = limits.warm_up_ratio * float(np.median(duration_us))
+    most = min(limits.warm_up_rows, len(rows) - limits.min_rows)
     skipped = 0
-    while (
-        skipped < min(limits.warm_up_rows, len(rows) - limits.min_rows)
-        and duration_us[skipped] > limits.warm_up_ratio * usual
-    ):
+    while skipped < most and duration_us[skipped] > limit_us:
         skipped += 1
     # A fault from the first row on looks like warm-up; it is warm-up only when it ends within the limit.
-    still_slow = (
-        skipped == limits.warm_up_rows
-        and skipped < len(rows)
-        and duration_us[skipped] > limits.warm_up_ratio * usual
-    )
+    still_slow = skipped == most and duration_us[skipped] > limit_us
     return rows if still_slow else rows[skipped:]
 
 
@@ -152,15 +153,16 @@ def _baseline(
     given = [row["baseline_us"] for row in rows if row["baseline_us"]]
     if given:
         return float(np.median(given)), "given"
-    ranks = rows[0]["ranks"]
+    like = (*key, _ranks(rows))
     sisters = [
         value
         for other, value in own.items()
-        if other[0] != key[0] and other[2:] == key[2:] and ranks is not None
+        if other[0] != like[0] and other[2:] == like[2:] and like[-1] is not None
     ]
-    if len(sisters) >= 2 and float(np.median(sisters)) * (1 + limits.sister_margin) < own[key]:
+    learnt = own[like]
+    if len(sisters) >= 2 and float(np.median(sisters)) * (1 + limits.sister_margin) < learnt:
         return max(float(np.median(sisters)) * (1 + limits.sister_margin), 1e-3), "sister_run"
-    return max(own[key], 1e-3), "learnt"
+    return max(learnt, 1e-3), "learnt"
 
 
 def _threshold(deviation: Floats, limits: StragglerLimits) -> float:

@@ -22,23 +22,6 @@ from fabric_pipeline.detect.sweeps.steps import judge_steps
 from fabric_pipeline.model.findings import Finding
 from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Run, UnknownFact
 
-# Formats whose timings are meant: benchmarks and records without counters beside them.
-SWEEP_FORMATS = frozenset(
-    (
-        "nccl_tests",
-        "nccl_pair_table",
-        "nccl_inspector_json",
-        "dlcomm_log",
-        "injection_bandwidth_text",
-        "kineto_trace",
-        "straggler_timeline_json",
-        "rank_timing_json",
-        "superbench_results_jsonl",
-        "torch_flight_recorder_json",
-        "training_log",
-    )
-)
-
 
 @dataclass(slots=True)
 class SweepJudgement:

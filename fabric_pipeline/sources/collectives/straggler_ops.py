@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
+from fabric_pipeline.errors import UnreadableTableError
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine, UnknownFact
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.collectives.json_records import as_float, as_int, as_text
@@ -22,8 +21,6 @@ from fabric_pipeline.sources.collectives.run_names import run_name
 PARQUET_MAGIC = b"PAR1"
 # A job of 64 ranks and 44 steps has about 10^5 rows; each becomes one record in memory.
 MAX_ROWS = 2_000_000
-MAX_GROUP_BYTES = 1 << 30  # unpacked size of the columns of one row group
-_BATCH_ROWS = 65_536
 _MAX_REFUSED = 1000  # refused rows listed one by one; the rest is counted
 _NEEDED = ("optype", "duration")
 _RANKS = ("rank", "dp_rank")
@@ -52,8 +49,7 @@ class StragglerOpsReader:
         """All operations; `seq` is the step, `variant` the stage, `line` the row from 1."""
         out = ReadResult()
         trace = _Trace(run_name(file, "ops"), out)
-        with file.path.open("rb") as handle:
-            problem = _stream(handle, trace)
+        problem = _stream(file, trace)
         if problem:
             out.unknown.append(UnknownFact(file.hints.node, "", "rest of the trace", problem))
         trace.finish()
@@ -134,47 +130,22 @@ def _is_compute(op: str) -> bool:
     return not _EXCHANGE.search(op.lower())
 
 
-def _stream(handle: BinaryIO, trace: _Trace) -> str:
-    """Feed the rows batch by batch; returns why not all were read, "" when they were."""
-    arrow: Any = import_module("pyarrow")  # heavy, and needed for this format alone
+def _stream(file: SourceFile, trace: _Trace) -> str:
+    """Feed the rows one by one; returns why not all were read, "" when they were."""
+    if file.open_table is None:
+        return "nothing that opens Parquet was handed to the reader"
     try:
-        for row in _rows(handle):
+        table = file.open_table(file.path)
+        missing = [name for name in _NEEDED if name not in table.columns]
+        if missing or not set(_RANKS) & set(table.columns):
+            return f"the columns {', '.join(missing) or 'rank'} are missing"
+        wanted = [name for name in (*_NEEDED, *_RANKS, *_OPTIONAL) if name in table.columns]
+        for row in table.rows(wanted):
             if trace.rows >= MAX_ROWS:
                 return f"the trace has more than the {MAX_ROWS} rows that are read"
             trace.take(row)
-    except _NotATraceError as problem:
-        return str(problem)
-    except (arrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as problem:
-        told = (str(problem).splitlines() or ["no reason given"])[0]
-        return f"the file cannot be read as Parquet behind row {trace.rows}: {clipped(told)}"
+    except (UnreadableTableError, OSError) as problem:
+        return (
+            f"the file cannot be read as Parquet behind row {trace.rows}: {clipped(str(problem))}"
+        )
     return ""
-
-
-class _NotATraceError(Exception):
-    """The file is Parquet but lacks what an operator trace has; the text says what."""
-
-
-def _rows(handle: BinaryIO) -> Iterator[dict[str, Any]]:
-    parquet: Any = import_module("pyarrow.parquet")
-    table = parquet.ParquetFile(handle)
-    names = set(table.schema_arrow.names)
-    missing = [name for name in _NEEDED if name not in names]
-    if missing or not names.intersection(_RANKS):
-        raise _NotATraceError(f"the columns {', '.join(missing) or 'rank'} are missing")
-    wanted = [name for name in (*_NEEDED, *_RANKS, *_OPTIONAL) if name in names]
-    for group in range(table.num_row_groups):
-        _check_size(table.metadata.row_group(group), wanted)
-        for batch in table.iter_batches(_BATCH_ROWS, row_groups=[group], columns=wanted):
-            yield from batch.to_pylist()
-
-
-def _check_size(group: Any, wanted: list[str]) -> None:
-    """Refuse a row group that would unpack to more than memory can be expected to hold."""
-    columns = (group.column(number) for number in range(group.num_columns))
-    size = sum(
-        column.total_uncompressed_size
-        for column in columns
-        if column.path_in_schema.partition(".")[0] in wanted
-    )
-    if size > MAX_GROUP_BYTES:
-        raise _NotATraceError(f"a row group unpacks to {size} bytes, more than is read at once")

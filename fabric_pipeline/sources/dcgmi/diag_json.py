@@ -25,8 +25,8 @@ _LINK_TEST = re.compile(r"pci-?e|nvlink|nv_?bandwidth|nvswitch|interconnect", re
 _LINK_TEXT = re.compile(r"nvlink|nvswitch|\bpcie\b|pci express|replay", re.I)
 _GPU = re.compile(r"\bgpu(?:s| id)?\s*:?\s*(\d{1,4})\b", re.I)
 _LINK = re.compile(r"\blink\s+(\d{1,3})\b", re.I)
-# DCGM's error severities (dcgm_errors.h): 2 isolate, 4 triage, 6 reset; 1 only asks to watch, 5 is a
-# setting of the host such as persistence mode, and neither speaks of broken hardware.
+# DCGM's error severities (dcgm_errors.h): 2 isolate, 4 triage, 6 reset; 1 only asks to watch, 5 is
+# a setting of the host such as persistence mode, and neither speaks of broken hardware.
 _HARDWARE_SEVERITIES = frozenset({2, 4, 6})
 _NOT_RUN = frozenset({"skip", "skipped", "not run", "not_run", "notrun", ""})
 

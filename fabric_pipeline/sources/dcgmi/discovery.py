@@ -19,7 +19,8 @@ from fabric_pipeline.sources.nvidia_smi.captures import (
 
 _FOUND = re.compile(r"^\s*(?P<count>\d{1,4}) (?P<what>GPUs?|NvSwitch(?:es)?) found", re.I)
 _ROW = re.compile(
-    r"^\s*\|\s*(?P<id>\d{0,4})\s*\|\s*(?P<key>Name|PCI Bus ID|Device UUID)\s*:\s*(?P<value>[^|]{0,100}?)\s*\|?\s*$"
+    r"^\s*\|\s*(?P<id>\d{0,4})\s*\|\s*(?P<key>Name|PCI Bus ID|Device UUID)"
+    r"\s*:\s*(?P<value>[^|]{0,100}?)\s*\|?\s*$"
 )
 _SWITCH = re.compile(r"^\s*\|\s*(?P<id>\d{1,4})\s*\|\s*$")
 _HINT = re.compile(r"^[ \t]*\d{1,4} GPUs? found", re.M)

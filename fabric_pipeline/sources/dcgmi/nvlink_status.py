@@ -24,7 +24,8 @@ from fabric_pipeline.sources.nvidia_smi.captures import (
 )
 
 _OWNER = re.compile(
-    r"^\s*(?P<kind>gpuId|GPU(?: ID)?|physicalId|switchId|NvSwitch(?: ID)?)\s*:?\s*(?P<id>\d{1,4})\s*:?"
+    r"^\s*(?P<kind>gpuId|GPU(?: ID)?|physicalId|switchId|NvSwitch(?: ID)?)"
+    r"\s*:?\s*(?P<id>\d{1,4})\s*:?"
     r"(?P<rest>(?:\s+[UDX_])*)\s*$",
     re.I,
 )

@@ -7,10 +7,11 @@ from typing import ClassVar
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.normalized.fields import (
+    optional_count,
     optional_int,
     optional_number,
+    optional_span,
     optional_time,
-    parse_number,
 )
 from fabric_pipeline.sources.normalized.tables import Row, header_of, rows
 
@@ -41,11 +42,9 @@ class CollectivesReader:
 
 def _timing(row: Row, file: SourceFile) -> CollectiveTiming:
     f = row.fields
-    duration_us = parse_number(f["duration_us"], "duration_us") if "duration_us" in f else None
+    duration_us = optional_span(f.get("duration_us"), "duration_us")
     if duration_us is None:
         raise ValueError("row has no duration_us")
-    if duration_us < 0:
-        raise ValueError(f"duration_us {duration_us:g} is negative")
     return CollectiveTiming(
         line=row.line,
         op=str(f.get("op") or ""),
@@ -53,13 +52,13 @@ def _timing(row: Row, file: SourceFile) -> CollectiveTiming:
         run=str(f.get("run") or ""),
         communicator=str(f.get("comm") or ""),
         seq=optional_int(f.get("seq"), "seq") or 0,
-        bytes=optional_int(f.get("bytes"), "bytes"),
-        rank=optional_int(f.get("rank"), "rank"),
-        ranks=optional_int(f.get("ranks"), "ranks"),
+        bytes=optional_count(f.get("bytes"), "bytes"),
+        rank=optional_count(f.get("rank"), "rank"),
+        ranks=optional_count(f.get("ranks"), "ranks"),
         node=str(f.get("node") or ""),
-        gpu=optional_int(f.get("gpu"), "gpu"),
+        gpu=optional_count(f.get("gpu"), "gpu"),
         start=optional_time(str(f.get("ts") or ""), file.hints.timezone),
         arrival_us=optional_number(f.get("arrival_us"), "arrival_us"),
-        baseline_us=optional_number(f.get("baseline_us"), "baseline_us"),
+        baseline_us=optional_span(f.get("baseline_us"), "baseline_us"),
         model=str(f.get("model") or ""),
     )

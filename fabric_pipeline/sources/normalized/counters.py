@@ -6,7 +6,6 @@ hundreds of millions of readings, so no Python object is made per row here.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,6 +17,7 @@ from fabric_pipeline.sources.normalized.tables import header_of, is_jsonl
 # Columns that say where and when; everything else in a wide file is a counter.
 IDENTITY = ("ts", "node", "socket", "gpu", "gpu_uuid", "link_type", "link", "lane")
 STATE_COLUMNS = ("state", "width", "speed_gbps")
+LINK_TYPES = ("nvlink", "pcie", "infiniband", "roce", "ethernet")
 _REQUIRED = frozenset({"node", "link"})
 PARQUET_MAGIC = b"PAR1"
 
@@ -44,9 +44,9 @@ class CountersReader:
 
     def score(self, file: SourceFile) -> int:
         """Sure when node, link and a counter column stand in the header."""
-        if file.is_binary:
+        if file.starts_with(PARQUET_MAGIC):
             # Parquet column names stand in the footer; anything without them fails when it is read.
-            return 60 if file.starts_with(PARQUET_MAGIC) and file.tail_has(b"link_type") else 0
+            return 60 if file.tail_has(b"link_type") else 0
         names = set(header_of(file))
         if not names >= _REQUIRED or "duration_us" in names:
             return 0
@@ -55,7 +55,7 @@ class CountersReader:
 
     def layout(self, file: SourceFile) -> CounterLayout:
         """The layout of a file that `score` accepted."""
-        if file.is_binary:
+        if file.starts_with(PARQUET_MAGIC):
             return CounterLayout("parquet", is_long=False, columns=())
         names = tuple(header_of(file))
         container = "jsonl" if is_jsonl(file) else "csv"
@@ -64,11 +64,3 @@ class CountersReader:
     def read(self, file: SourceFile) -> ReadResult:  # noqa: ARG002 - the rows come through `layout`
         """Nothing row by row; see the module docstring."""
         return ReadResult()
-
-
-def split_csv_line(line: str) -> list[str] | None:
-    """Fields of one CSV line with quotes, or None when its quoting is broken."""
-    try:
-        return next(csv.reader([line], strict=True), [])
-    except csv.Error:
-        return None

@@ -25,20 +25,27 @@ DOWN_WORDS = frozenset(
 )
 
 
+# No counter, duration or index is larger than a 64-bit counter can be (or has such a negative value).
+MAX_NUMBER = 2.0**64
+
+
 def parse_time(text: str, zone: tzinfo) -> datetime:
-    """ISO 8601 time as UTC; a time without an offset is in `zone`."""
+    """ISO 8601 time as UTC; a time without an offset is in `zone`.
+
+    A local hour that comes twice (clocks set back) is read as its second run, one that never comes
+    as if the clock had not been set forward: so does the SQL that reads the bulk counters.
+    """
     cleaned = text.strip()
+    refusal = f"time {cleaned[:40]!r} is not ISO 8601 (such as 2026-11-20T08:00:00Z)"
     if cleaned.isdigit():  # fromisoformat would read 20261120 as a date
-        raise ValueError(f"time {cleaned[:40]!r} is not ISO 8601 (such as 2026-11-20T08:00:00Z)")
+        raise ValueError(refusal)
     try:
         value = datetime.fromisoformat(cleaned)
-    except ValueError:
-        raise ValueError(
-            f"time {cleaned[:40]!r} is not ISO 8601 (such as 2026-11-20T08:00:00Z)"
-        ) from None
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=zone)
-    return value.astimezone(UTC)
+        if value.tzinfo is not None:
+            return value.astimezone(UTC)
+        return max(value.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    except (ValueError, OverflowError):  # OverflowError: an offset leads out of the calendar
+        raise ValueError(refusal) from None
 
 
 def optional_time(text: str | None, zone: tzinfo) -> datetime | None:
@@ -48,12 +55,18 @@ def optional_time(text: str | None, zone: tzinfo) -> datetime | None:
 
 def parse_number(text: object, name: str) -> float:
     """A finite number; the rule names the field."""
+    written = str(text).strip()
+    shown = repr(written[:40])
+    if "_" in written or not written.isascii():  # Python would read 1_0 and other digits
+        raise ValueError(f"{name} {shown} is not a number")
     try:
-        value = float(str(text).strip())
+        value = float(written)
     except ValueError:
-        raise ValueError(f"{name} {str(text)[:40]!r} is not a number") from None
+        raise ValueError(f"{name} {shown} is not a number") from None
     if not math.isfinite(value):
-        raise ValueError(f"{name} {str(text)[:40]!r} is not a finite number")
+        raise ValueError(f"{name} {shown} is not a finite number")
+    if abs(value) > MAX_NUMBER:
+        raise ValueError(f"{name} {shown} is larger than a 64-bit counter can be")
     return value
 
 
@@ -63,10 +76,29 @@ def optional_number(text: object, name: str) -> float | None:
 
 
 def optional_int(text: object, name: str) -> int | None:
-    """A whole number or None for an empty field."""
+    """A whole number that fits 63 bits, or None for an empty field."""
     value = optional_number(text, name)
     if value is None:
         return None
+    shown = repr(str(text)[:40])
     if value != int(value):
-        raise ValueError(f"{name} {str(text)[:40]!r} is not a whole number")
+        raise ValueError(f"{name} {shown} is not a whole number")
+    if abs(value) >= MAX_NUMBER / 2:
+        raise ValueError(f"{name} {shown} is too large")
     return int(value)
+
+
+def optional_count(text: object, name: str) -> int | None:
+    """As `optional_int`, never below zero."""
+    value = optional_int(text, name)
+    if value is not None and value < 0:
+        raise ValueError(f"{name} {value} is negative")
+    return value
+
+
+def optional_span(text: object, name: str) -> float | None:
+    """As `optional_number`, never below zero: a duration."""
+    value = optional_number(text, name)
+    if value is not None and value < 0:
+        raise ValueError(f"{name} {value:g} is negative")
+    return value

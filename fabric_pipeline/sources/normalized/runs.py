@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine, Run
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.sources.normalized.fields import optional_number, optional_time
+from fabric_pipeline.sources.normalized.fields import optional_span, optional_time
 from fabric_pipeline.sources.normalized.tables import Row, header_of, rows
 
 
@@ -42,14 +42,19 @@ def _run(row: Row, file: SourceFile) -> Run:
     name = str(f.get("run") or "").strip()
     if not name:
         raise ValueError("row has no run")
+    start, end = (
+        optional_time(str(f.get(key) or ""), file.hints.timezone) for key in ("start", "end")
+    )
+    if start and end and end < start:
+        raise ValueError("the run ends before it starts")
     return Run(
         run=name,
         nodes=_node_list(f.get("nodes")),
-        start=optional_time(str(f.get("start") or ""), file.hints.timezone),
-        end=optional_time(str(f.get("end") or ""), file.hints.timezone),
+        start=start,
+        end=end,
         model=str(f.get("model") or ""),
-        step_time_ms=optional_number(f.get("step_time_ms"), "step_time_ms"),
-        baseline_step_time_ms=optional_number(
+        step_time_ms=optional_span(f.get("step_time_ms"), "step_time_ms"),
+        baseline_step_time_ms=optional_span(
             f.get("baseline_step_time_ms"), "baseline_step_time_ms"
         ),
     )

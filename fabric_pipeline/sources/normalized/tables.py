@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from fabric_pipeline.model.records import MAX_TEXT, RejectedLine
 from fabric_pipeline.sources.base import SourceFile
 
 MAX_LINE = 100_000  # characters; a longer line is no row of any of our tables
+_ROWS_LOOKED_AT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,9 @@ class Row:
 
 def header_of(file: SourceFile) -> list[str]:
     """Column names of a CSV head, or the keys of the first JSONL row; [] when it is neither."""
-    first = next((line for line in file.head.splitlines() if line.strip()), "")
-    if not first or len(first) > MAX_LINE:
-        return []
-    if first.lstrip().startswith("{"):
-        row = _json_object(first)
-        return list(row) if row else []
+    first, row = _first_row(file)
+    if row is not None:
+        return list(row)
     try:
         names = next(csv.reader([first]), [])
     except csv.Error:
@@ -43,62 +41,113 @@ def header_of(file: SourceFile) -> list[str]:
 
 
 def is_jsonl(file: SourceFile) -> bool:
-    """True when the first line with content is one JSON object."""
-    first = next((line for line in file.head.splitlines() if line.strip()), "")
-    return first.lstrip().startswith("{")
+    """True when one of the first lines with content is one JSON object."""
+    return _first_row(file)[1] is not None
 
 
 def rows(file: SourceFile, rejected: list[RejectedLine]) -> Iterator[Row]:
     """All readable rows; the others go to `rejected` with the rule in words."""
-    names: list[str] | None = None
-    jsonl = is_jsonl(file)
+    split: Callable[[str], dict[str, Any] | None]
+    split = _json_fields if is_jsonl(file) else _CsvFields()
     for number, line in enumerate(file.lines, 1):
         if not line.strip():
             continue
-        rule = line_rule(line)
-        fields: dict[str, Any] | None = None
-        if not rule and jsonl:
-            fields = _json_object(line)
-            rule = "" if fields is not None else "line is not one JSON object"
-        elif not rule:
-            cells = _csv_cells(line)
-            if names is None:
-                names = [cell.strip().lower() for cell in cells]
-                continue
-            fields, rule = _named(names, cells)
-        if rule or fields is None:
-            rejected.append(RejectedLine(number, line[:MAX_TEXT], rule))
-        else:
+        try:
+            fields = split(line)
+        except ValueError as problem:
+            rejected.append(RejectedLine(number, line[:MAX_TEXT], str(problem)))
+            continue
+        if fields is not None:
             yield Row(number, fields, line[:MAX_TEXT])
 
 
-def line_rule(line: str) -> str:
-    """Why no table can hold this line, or ""."""
-    if "\ufffd" in line:
-        return "line has bytes that are not UTF-8; save the file as UTF-8"
-    if len(line) > MAX_LINE:
-        return f"line has {len(line)} characters, more than the {MAX_LINE} a row may have"
-    if "\0" in line:
-        return "line has NUL bytes"
-    return ""
+def repeated_name(names: Sequence[str]) -> str:
+    """The first name that stands twice, or ""; which of the two counts nobody could say."""
+    return next((name for i, name in enumerate(names) if name and name in names[:i]), "")
 
 
-def _named(names: list[str], cells: list[str]) -> tuple[dict[str, Any] | None, str]:
-    if len(cells) != len(names):
-        return None, f"row has {len(cells)} fields, the header has {len(names)}"
-    return dict(zip(names, cells, strict=True)), ""
-
-
-def _csv_cells(line: str) -> list[str]:
+def split_csv_line(line: str) -> list[str] | None:
+    """Fields of one CSV line with quotes, or None when its quoting is broken."""
     try:
         return next(csv.reader([line], strict=True), [])
     except csv.Error:
-        return []
+        return None
+
+
+class _CsvFields:
+    """Names the cells of each line after the header, which is the first line with content."""
+
+    def __init__(self) -> None:
+        self._names: list[str] | None = None
+
+    def __call__(self, line: str) -> dict[str, Any] | None:
+        """Fields by column; None for the header. ValueError: why the line is no row."""
+        if self._names is None:
+            self._names = [name.strip().lower() for name in split_csv_line(line) or []]
+            if name := repeated_name(self._names):
+                raise ValueError(f"the header names the column {name[:40]!r} twice; rename one")
+            return None
+        _check(line)
+        cells = split_csv_line(line)
+        if cells is None:
+            raise ValueError("quotes in this line do not pair up")
+        if repeated_name(self._names):
+            raise ValueError("the header of this file cannot be used")
+        if len(cells) != len(self._names):
+            raise ValueError(f"row has {len(cells)} fields, the header has {len(self._names)}")
+        return dict(zip(self._names, cells, strict=True))
+
+
+def _json_fields(line: str) -> dict[str, Any]:
+    """Fields of one JSON object. ValueError: why the line is none."""
+    _check(line)
+    try:
+        value = json.loads(line, object_pairs_hook=_unique)
+    except _RepeatedKeyError:
+        raise
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError("line is not one JSON object")
+    return value
+
+
+class _RepeatedKeyError(ValueError):
+    """A key stands twice in one object; which of the two counts nobody could say."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise _RepeatedKeyError(f"key {repeated_name([k for k, _ in pairs])[:40]!r} stands twice")
+    return fields
+
+
+def _check(line: str) -> None:
+    """ValueError when no table can hold this line."""
+    if "\ufffd" in line:
+        raise ValueError("line has bytes that are not UTF-8; save the file as UTF-8")
+    if len(line) > MAX_LINE:
+        raise ValueError(
+            f"line has {len(line)} characters, more than the {MAX_LINE} a row may have"
+        )
+    if "\0" in line or "\r" in line:
+        raise ValueError("line has control characters (NUL or a lone carriage return)")
+
+
+def _first_row(file: SourceFile) -> tuple[str, dict[str, Any] | None]:
+    """The first line with content, and the first JSON row when the file is JSONL.
+
+    A row or two in front may be cut: a log that was rotated begins in the middle of a line.
+    """
+    lines = [line for line in file.head.split("\n") if line.strip()][:_ROWS_LOOKED_AT]
+    rows_found = (_json_object(line.removesuffix("\r")) for line in lines)
+    first = lines[0].removesuffix("\r") if lines and len(lines[0]) <= MAX_LINE else ""
+    return first, next((row for row in rows_found if row is not None), None)
 
 
 def _json_object(line: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
+        return _json_fields(line)
+    except ValueError:
         return None
-    return value if isinstance(value, dict) else None

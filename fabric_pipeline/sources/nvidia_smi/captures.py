@@ -1,4 +1,4 @@
-"""What surrounds tool output in a saved terminal: prompts, typed commands, banners, dates, host tags.
+"""What surrounds tool output in a saved terminal: prompts, commands, banners, dates, host tags.
 
 `captured_lines` strips all that and hands out the remaining lines with what is known about them:
 host, time, command. It knows nothing about the output of any particular tool.
@@ -41,7 +41,8 @@ _TAG = re.compile(
 )
 _HOST = re.compile(r"^(?=[^.]*\d|[\w-]+\.\w)(?=.*[A-Za-z])[A-Za-z0-9][\w.-]{1,80}$")
 _NO_HOST = re.compile(
-    r"^(?:gpu|link|nvlink|step|run|iter|iteration|test|pass|loop|round|sample|rank|xid|sxid)[-_]?\d*$"
+    r"^(?:gpu|link|nvlink|step|run|iter|iteration|test|pass|loop|round|sample|rank|s?xid)"
+    r"[-_]?\d*$"
     r"|^\d{4}-\d\d-\d\d|^[0-9a-f]{12}$|^[0-9a-f]{64}$|^localhost",
     re.I,
 )  # loop counters, dates, container ids and `localhost` name no machine

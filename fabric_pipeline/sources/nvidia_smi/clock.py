@@ -1,6 +1,6 @@
 """Dates as `date`, `nvidia-smi` and shell loops print them, read without the machine's locale.
 
-Only whole texts that are a date are read; a date inside a sentence is none of this module's business.
+Only whole texts that are a date are read, never a date inside a sentence.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ISO = re.compile(
 def parse_clock(text: str, zone: tzinfo) -> datetime | None:
     """The moment as UTC, or None; a time without a zone of its own is in `zone`.
 
-    Zone names other than UTC and GMT are ambiguous (CST is three of them), so `zone` holds for them.
+    Zone names other than UTC and GMT are ambiguous (CST is three of them): `zone` holds for them.
     """
     text = text.strip()
     if _ISO.match(text):

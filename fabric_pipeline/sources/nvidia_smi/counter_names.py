@@ -1,6 +1,7 @@
 """Canonical names for the counters that `nvidia-smi nvlink` and `dcgmi nvlink` print in words.
 
-A row without a canonical partner is kept under its own words. Codes of dmon columns stand with dmon.
+A row without a canonical partner is kept under its own words. Codes of dmon columns stand in
+`dcgmi.dmon`.
 Sources: field-guide section 3c and Appendix A; nvidia-smi manual, section nvlink.
 """
 

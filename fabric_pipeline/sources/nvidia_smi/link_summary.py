@@ -1,6 +1,7 @@
 """Reader of a link summary: one flat JSON record about one link, as people write them in reports.
 
-No tool prints it, so keys are read by their words; what has no canonical counter stays in the facts.
+No tool prints it, so keys are read by their words; what has no canonical counter stays in the
+facts.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ class Leaf:
 class Document:
     """One JSON value of a file: leaves in file order, where it begins, and what broke it.
 
-    `problem` is "" for a whole document, else `fragment` is the text it broke at. `node`, `time` and `command` come from what surrounds it.
+    `problem` is "" for a whole document, else `fragment` is the text it broke at. `node`, `time`
+    and `command` come from what surrounds it.
     """
 
     line: int

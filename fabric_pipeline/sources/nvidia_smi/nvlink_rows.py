@@ -15,7 +15,8 @@ MAX_LINK = 255  # no NVIDIA device has more links; larger numbers are damage
 GPU_HEADER = re.compile(r"^\s{0,20}GPU\s{1,4}(?P<gpu>\d{1,4})\s{0,4}:\s?(?P<rest>.{0,400})$")
 UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I)
 ELLIPSIS = re.compile(
-    r"^[\[<(]? ?(?:\. ?\. ?\.[. ]{0,20}|\u2026|-{0,20} ?(?:snip(?:ped)?|truncated|omitted|cut) ?-{0,20})"
+    r"^[\[<(]? ?(?:\. ?\. ?\.[. ]{0,20}|\u2026"
+    r"|-{0,20} ?(?:snip(?:ped)?|truncated|omitted|cut) ?-{0,20})"
     r"(?: ?\(?(?:truncated|omitted|snip(?:ped)?)\)?)? ?[\])>]?$",
     re.I,
 )

@@ -1,4 +1,4 @@
-"""The cells of a `nvidia-smi topo -m` matrix: which words they may hold, and damaged ones found out.
+"""The cells of a `nvidia-smi topo -m` matrix: the words they may hold, and how damage shows.
 
 Pure text work on one table; what the table means for GPUs and sockets stands in `topo_matrix`.
 """

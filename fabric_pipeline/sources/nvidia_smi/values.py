@@ -17,7 +17,8 @@ _NUMBER = re.compile(
 )
 _NOT_MEASURED = re.compile(
     r"^[\[<(]?\s*(?:n/?a|none|not (?:supported|available|applicable|found|permitted)|no permission"
-    r"|unsupported|unknown(?: error)?|err!?|error|gpu is lost|gpu requires reset|insufficient permissions"
+    r"|unsupported|unknown(?: error)?|err!?|error|gpu is lost|gpu requires reset"
+    r"|insufficient permissions"
     r"|blank|-{1,3}|skip(?:ped)?)\s*[\])>]?\.?$",
     re.I,
 )

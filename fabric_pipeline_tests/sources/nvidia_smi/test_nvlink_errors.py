@@ -93,7 +93,10 @@ def test_counts_of_a_lane(tmp_path: Path, rows: str) -> None:
 
 
 def test_loop_banners_name_the_gpu_where_no_header_does(tmp_path: Path) -> None:
-    text = "=== GPU 6 NVLink Errors ===\nLink 0: Replay Errors: 4\n=== GPU 7 NVLink Errors ===\nLink 0: Replay Errors: 5\n"
+    text = "".join(
+        f"=== GPU {gpu} NVLink Errors ===\nLink 0: Replay Errors: {count}\n"
+        for gpu, count in ((6, 4), (7, 5))
+    )
     found = values(read(READER, tmp_path, text))
     assert found == {("gpu6/nvlink-0", "replay"): 4, ("gpu7/nvlink-0", "replay"): 5}
 

@@ -59,7 +59,10 @@ def test_sentence_for_all_links_means_the_whole_gpu_is_down(tmp_path: Path, spel
 
 
 def test_gpu_without_header_is_taken_from_the_command(tmp_path: Path) -> None:
-    text = "$ nvidia-smi nvlink --status -i 5\nNVML: Unable to retrieve Nvlink information as all links are inActive\n"
+    text = (
+        "$ nvidia-smi nvlink --status -i 5\n"
+        "NVML: Unable to retrieve Nvlink information as all links are inActive\n"
+    )
     assert one(read(READER, tmp_path, text), "gpu5", "link_up").value == 0.0
 
 
@@ -72,7 +75,7 @@ def test_gpu_without_nvlink_is_unknown_not_down(tmp_path: Path) -> None:
 
 def test_lost_gpu_becomes_an_event_at_its_address(tmp_path: Path) -> None:
     text = listing(0, ["25 GB/s"]) + (
-        "Unable to determine the device handle for GPU0000:8A:00.0: GPU is lost.  Reboot the system\n"
+        "Unable to determine the device handle for GPU0000:8A:00.0: GPU is lost. Reboot it\n"
     )
     (event,) = read(READER, tmp_path, text).events
     assert (event.kind, event.interface, event.severity) == (
