@@ -12,7 +12,7 @@ from datetime import datetime
 from fabric_pipeline.drafting.sanitise import clean
 from fabric_pipeline.workflows.fabric_view_model import DOWN, EndReading
 
-MUTED = "grey50"
+MUTED = "dim"
 TITLE = "bold"
 COLOURS = {
     "healthy": MUTED,

@@ -35,7 +35,9 @@ _FIRMWARE_CODES = frozenset({119, 120})
 # A fault of a link drags these along; memory faults are never taken for a consequence.
 _DRAGGED_CODES = _FIRMWARE_CODES | {8, 13, 31, 32, 43, 46, 61, 62, 68, 69, 109, 158}
 _APPLICATION_CODES = frozenset({8, 11, 13, 31, 32, 43, 68, 69})
-_NOT_LINK_KINDS = frozenset({"peermem_error", "gpu_init_failed", "fabric_manager_failed"})
+_NOT_LINK_KINDS = frozenset(
+    {"peermem_error", "gpu_init_failed", "fabric_manager_failed", "diag_other_test_failed"}
+)
 FIRMWARE_S = 600.0  # requests to the GPU's processor time out one after the other for minutes
 _WATCH = ("info", "watch")
 # Kinds of job tools (RAS, watchdog, benchmarks): `detect.sweeps` judges those, they name processes.
@@ -57,6 +59,7 @@ def judge_events(events: Sequence[FabricEvent]) -> list[Finding]:
     _teardown(sheet)
     judge_ports(sheet)
     _devices(sheet)
+    _diagnostics(sheet)
     _leftovers(sheet)
     order = {"cause": 0, "symptom": 1, "context": 2}
     return sorted(sheet.findings, key=lambda f: (not f.accuses, order[f.role]))
@@ -215,7 +218,7 @@ def _teardown(sheet: EventSheet) -> None:
 
 
 def _devices(sheet: EventSheet) -> None:
-    """Network cards that stopped answering: the port is out of service with them."""
+    """Network cards that stopped answering, and failed vendor tests of a device's interconnect."""
     for group in group_by(
         sheet.open_events(lambda e: e.kind == "nic_failed"), lambda e: (host_of(e), e.interface)
     ):
@@ -227,6 +230,26 @@ def _devices(sheet: EventSheet) -> None:
                 alternatives=["PCIe path of the card", "firmware of the card"],
             ),
         )  # fmt: skip
+
+
+def _diagnostics(sheet: EventSheet) -> None:
+    """A vendor's own test of the interconnect that failed accuses its device; a warning is a note."""
+    failed = sheet.open_events(
+        lambda e: e.kind == "diag_link_test_failed" and e.severity not in _WATCH
+    )
+    for group in group_by(failed, lambda e: (host_of(e), e.interface)):
+        reason = f"{group[0].reason[:1].upper()}{group[0].reason[1:]} {times_text(group)}: {group[0].text[:200]}"
+        sheet.add(
+            group,
+            finding_of(
+                group,
+                "diag_link_test_failed",
+                "warning",
+                "cause",
+                reason,
+                rules=["event.diag_link_test"],
+            ),
+        )
 
 
 def _fatal_word(event: FabricEvent) -> str:

@@ -134,8 +134,8 @@ def _without_far_ends(cases: list[LinkCase]) -> list[LinkCase]:
     """
     kept = list(cases)
     for case in cases:
-        if case.far_end or case.link_type != "nvlink" or not _only(case, REPLAYS):
-            continue
+        if case.far_end or case.link_type != "nvlink" or not _only(case, REPLAYS) or not case.hits:
+            continue  # a few replays belong to nobody in particular
         partners = [c for c in kept if c is not case and not c.far_end and _is_partner(case, c)]
         if len(partners) == 1:
             partners[0].sympathetic.append(case.component)

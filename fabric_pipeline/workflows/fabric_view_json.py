@@ -36,7 +36,11 @@ def view_as_json(
     links = [link for link in view.links if _is_wanted(link, node, kind)]
     numbers = {id(link): number for number, link in enumerate(links)}
     named = {i for link in links for i in link.incidents}
-    incidents = [i for i in view.incidents if node is None or i.incident_id in named]
+    incidents = [
+        one
+        for one in view.incidents
+        if node is None or one.incident_id in named or one.component.startswith(f"{node}:")
+    ]
     racks = [_rack(rack, numbers, node) for rack in view.racks]
     switches = [_switch(switch, numbers) for switch in view.switches]
     return {

@@ -15,12 +15,13 @@ from fabric_pipeline.detect.counting.counters_sql import catalogue_sql, link_cou
 from fabric_pipeline.model.records import ReadResult, Run, TopologyPart, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp
 from fabric_pipeline.sources.registry import Match, recognise
 from fabric_pipeline.store.parquet_rows import ParquetFile
 from fabric_pipeline.workflows import staging
 from fabric_pipeline.workflows.topology_rows import topology_rows
+from fabric_pipeline.workflows.unread_files import why_unknown
 
 # A reading this far ahead of the moment of reading comes from a clock that runs ahead.
 CLOCK_TOLERANCE = timedelta(minutes=10)
@@ -73,9 +74,12 @@ def ingest(
     for stamp, match in pending:
         progress(stamp.name)
         file = drop.source(stamp, known_nodes, ParquetFile)
-        report = _read_file(connection, file, stamp, match, read_at, done, parts)
+        report, result = _read_file(connection, file, stamp, match, read_at)
         done.files.append(report)
-        known_nodes |= {str(n["node"]) for _, part in parts for n in part.nodes}
+        _keep(done, stamp.name, result)
+        if result.topology is not None:
+            parts.append((stamp, result.topology))
+            known_nodes |= {str(n["node"]) for n in result.topology.nodes}
     order = {stamp.name: n for n, stamp in enumerate(drop.data_files())}
     done.files.sort(key=lambda report: order[report.name])
     done.topology = Topology(part for _, part in parts)
@@ -83,6 +87,14 @@ def ingest(
     staging.finish(connection, drop_id, done.runs, rows)
     _count(connection, done)
     return done
+
+
+def _keep(done: Ingested, name: str, result: ReadResult) -> None:
+    """What a file says beside rows of tables."""
+    done.unknown += result.unknown
+    if result.facts:
+        done.facts[name] = result.facts
+    done.runs.update({run.run: run for run in result.runs})
 
 
 def count_links(connection: Any) -> None:
@@ -105,63 +117,40 @@ def _yields(match: Match) -> frozenset[str]:
 
 
 def _read_file(
-    connection: Any,
-    file: SourceFile,
-    stamp: FileStamp,
-    match: Match,
-    read_at: datetime,
-    done: Ingested,
-    parts: list[tuple[FileStamp, TopologyPart]],
-) -> FileReport:
+    connection: Any, file: SourceFile, stamp: FileStamp, match: Match, read_at: datetime
+) -> tuple[FileReport, ReadResult]:
+    """Stage one file. What a file says counts only when all of it was read and it held still."""
     report = FileReport(stamp.name, stamp.sha256, stamp.size, match.format_id)
-    if match.reader is None:
-        report.problem = _why_unknown(file, stamp)
-        staging.add_refused_file(connection, file, report.problem)
-        return report
+    result = ReadResult()
     try:
-        if "bulk" in match.reader.yields:
-            staging.add_bulk(connection, file, match.reader, read_at + CLOCK_TOLERANCE)
+        if match.reader is None:
+            report.problem = why_unknown(file, stamp.size)
         else:
-            _take(connection, file, match, read_at, done, parts, stamp)
+            result = _staged(connection, file, match.reader, read_at + CLOCK_TOLERANCE)
     except OSError as problem:
         report.problem = f"cannot be read ({problem.strerror}); check the file and drop it again"
     except staging.UnreadableFileError as problem:
         report.problem = str(problem)
-    if not report.problem and not stamp.is_unchanged():
+    except Exception as problem:  # a reader of somebody else's may fail; the other files count
+        said = f"{type(problem).__name__}: {str(problem)[:200]}"
+        report.problem = f"the reader {match.format_id} failed on it ({said}); report this fault"
+    if not stamp.is_unchanged():
         report.problem = "changed while it was read; what was read of it is set aside, drop it again when it is complete"
-    if report.problem:
-        staging.forget(connection, file.name)
-        parts[:] = [(s, p) for s, p in parts if s.name != stamp.name]
-        staging.add_refused_file(connection, file, report.problem)
-    return report
+    if not report.problem:
+        return report, result
+    staging.forget(connection, file.name)
+    staging.add_refused_file(connection, file, report.problem)
+    return report, ReadResult()
 
 
-def _take(
-    connection: Any,
-    file: SourceFile,
-    match: Match,
-    read_at: datetime,
-    done: Ingested,
-    parts: list[tuple[FileStamp, TopologyPart]],
-    stamp: FileStamp,
-) -> None:
-    assert match.reader is not None  # noqa: S101 - the caller has checked it; for the type checker
-    result: ReadResult = match.reader.read(file)
-    staging.add_result(connection, file, match.reader, result, read_at + CLOCK_TOLERANCE)
-    done.unknown += result.unknown
-    if result.facts:
-        done.facts[file.name] = result.facts
-    done.runs.update({run.run: run for run in result.runs})
-    if result.topology is not None:
-        parts.append((stamp, result.topology))
-
-
-def _why_unknown(file: SourceFile, stamp: FileStamp) -> str:
-    if stamp.size == 0:
-        return "file is empty; nothing was measured in it"
-    if file.is_binary:
-        return "binary content that no reader knows; if it is an archive, unpack it and drop the folder"
-    return "no reader knows this format; `fabric-pipeline doctor --formats` lists what can be read"
+def _staged(connection: Any, file: SourceFile, reader: Reader, latest: datetime) -> ReadResult:
+    """Put the rows of one file into the staging tables; returns what does not go there."""
+    if "bulk" in reader.yields:
+        staging.add_bulk(connection, file, reader, latest)
+        return ReadResult()
+    result = reader.read(file)
+    staging.add_result(connection, file, reader, result, latest)
+    return result
 
 
 def _count(connection: Any, done: Ingested) -> None:

@@ -300,8 +300,12 @@ def test_json_holds_every_link_once_with_both_ends(tmp_path: Path) -> None:
 
 
 def test_json_of_one_node_or_one_kind_leaves_the_rest_out(tmp_path: Path) -> None:
-    view = load_fabric_view(healthy_lake(tmp_path).settings)
+    lake = healthy_lake(tmp_path).incidents(
+        incident(1, "bob-01:unknown", "WARNING"), incident(2, "ada-01:gpu0/nvlink-1", "WARNING")
+    )
+    view = load_fabric_view(lake.settings)
     one = view_as_json(view, node="bob-01")
+    assert [shown["incident_id"] for shown in one["incidents"]] == ["INC-000000000001"]
     assert [node["node"] for rack in one["racks"] for node in rack["nodes"]] == ["bob-01"]
     assert len(one["links"]) == 4 * 6 + 4 + 2 + 2
     assert [switch["name"] for switch in one["switches"]] == ["leaf-0"]

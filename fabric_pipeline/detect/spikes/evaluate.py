@@ -62,7 +62,7 @@ class Spike:
     @property
     def rate_per_hour(self) -> float | None:
         """Errors per observed hour, None for a snapshot."""
-        return self.events / self.exposure_s * 3600 if self.exposure_s else None
+        return self.events * 3600 / self.exposure_s if self.exposure_s else None
 
     def row(self, drop: str) -> tuple[Any, ...]:
         """Values in the column order of spike_detections."""

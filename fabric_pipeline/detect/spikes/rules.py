@@ -50,7 +50,7 @@ class Counted:
     @property
     def per_hour(self) -> float | None:
         """Errors per observed hour; None without a time span."""
-        return self.events / self.exposure_s * 3600 if self.exposure_s else None
+        return self.events * 3600 / self.exposure_s if self.exposure_s else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,68 @@
+"""Why a file of a drop cannot be read by any reader, in words that say what to do about it."""
+
+from __future__ import annotations
+
+from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.normalized.counters import PARQUET_MAGIC
+from fabric_pipeline.sources.normalized.tables import header_of
+
+# Columns that a file of the normalized drop needs, and those by which it is taken for one.
+_NEEDED = {
+    "counters": ({"node", "link", "counter", "value"}, {"node", "link", "link_type", "counter"}),
+    "collectives": ({"run", "op", "duration_us"}, {"run", "op", "duration_us", "comm", "rank"}),
+    "runs": ({"run", "nodes"}, {"run", "nodes", "step_time_ms"}),
+    "events": ({"kind", "ts", "text"}, {"kind", "ts", "text", "component"}),
+}
+_FEWEST = 2  # names in common with a table by which a header is taken for its header
+_SHOWN = 60  # characters of the first line that are repeated
+_ARCHIVES = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+
+
+def why_unknown(file: SourceFile, size: int) -> str:
+    """One sentence on a file that no reader takes, and what to do.
+
+    Raises OSError when the file cannot be opened.
+    """
+    if size == 0:
+        return "file is empty; nothing was measured in it"
+    if file.starts_with(PARQUET_MAGIC):
+        if not file.tail_has(PARQUET_MAGIC, len(PARQUET_MAGIC)):
+            return "Parquet file without its end, so it cannot be read; copy it again completely"
+        return (
+            "Parquet file with columns that no reader knows; see `fabric-pipeline doctor --formats`"
+        )
+    for magic, kind in _ARCHIVES.items():
+        if file.starts_with(magic):
+            return f"{kind} archive of a kind that no reader takes; unpack it and drop the folder"
+    if file.is_binary:
+        return "binary content that no reader knows; drop the text output of the tool instead"
+    return _missing_columns(file) or (
+        f"no reader knows this format (line {_first_line(file)}); "
+        "`fabric-pipeline doctor --formats` lists what can be read"
+    )
+
+
+def _missing_columns(file: SourceFile) -> str:
+    """Which columns a file lacks that looks like one of the normalized drop, or ""."""
+    names = set(header_of(file))
+    table, (needed, known) = max(_NEEDED.items(), key=lambda item: len(names & item[1][1]))
+    missing = sorted(needed - names)
+    if len(names & known) < _FEWEST or not missing:
+        return ""
+    return (
+        f"line {_first_line(file)} looks like the head of a {table} file without "
+        f"{', '.join(missing)}; correct the column names (comma-separated) and drop it again"
+    )
+
+
+def _first_line(file: SourceFile) -> str:
+    """Number and beginning of the first line with content."""
+    lines = enumerate(file.head.split("\n"), 1)
+    number, line = next(((n, text) for n, text in lines if text.strip()), (1, ""))
+    return f"{number}: {line.strip()[:_SHOWN]!r}"
