@@ -6,9 +6,12 @@ they live beside the detectors, with their sources.
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from fabric_pipeline.errors import UsageError
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
 
@@ -88,8 +91,22 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
     return Settings(
         root=root,
         home=home.absolute(),
-        model=env.get("FABRIC_MODEL", DEFAULT_MODEL),
+        model=env.get("FABRIC_MODEL") or DEFAULT_MODEL,
         anthropic_api_key=env.get("ANTHROPIC_API_KEY", ""),
         anthropic_base_url=env.get("ANTHROPIC_BASE_URL", ""),
-        draft_timeout_s=float(env.get("FABRIC_DRAFT_TIMEOUT_S", "120")),
+        draft_timeout_s=_seconds(
+            "FABRIC_DRAFT_TIMEOUT_S", env.get("FABRIC_DRAFT_TIMEOUT_S") or "120"
+        ),
     )
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(
+            f"{name} is {text!r}, not a number of seconds", "unset it or give one such as 120"
+        )
+    return value

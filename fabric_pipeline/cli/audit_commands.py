@@ -38,16 +38,24 @@ def query(
 def export(
     out: Annotated[Path, typer.Argument(help="File to write.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Write one self-contained DuckDB file with every row copied."""
     from fabric_pipeline.settings import load_settings
     from fabric_pipeline.store.audit import export as write
 
     built = write(load_settings(), out, overwrite=overwrite)
-    put(f"{built.path}: {len(built.tables)} tables and views in {built.seconds:.1f} s")
+    if json:
+        put_json(
+            {"file": str(built.path), "tables": built.tables, "left_out": dict(built.left_out)}
+        )
+    else:
+        put(f"{built.path}: {len(built.tables)} tables and views in {built.seconds:.1f} s")
 
 
-def tables() -> None:
+def tables(
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
     """List tables and views with what they hold."""
     from fabric_pipeline.settings import load_settings
     from fabric_pipeline.store.audit_query import query as ask
@@ -57,6 +65,9 @@ def tables() -> None:
     union all select view_name, comment from duckdb_views() where not internal order by 1
     """
     answer = ask(load_settings(), sql)
+    if json:
+        put_json([dict(zip(answer.columns, row, strict=True)) for row in answer.rows])
+        return
     put_table(answer.columns, [[cell or "" for cell in row] for row in answer.rows], widest=110)
 
 

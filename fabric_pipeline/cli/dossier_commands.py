@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fabric_pipeline.cli.output import plain, put, say
+from fabric_pipeline.cli.output import plain, put, put_json, say
 
 
 def build(
@@ -16,6 +17,7 @@ def build(
     drop: Annotated[
         str | None, typer.Option("--drop", help="Drop, when the incident is in several.")
     ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Build the evidence dossier of one incident."""
     from fabric_pipeline.errors import NotFoundError
@@ -30,18 +32,34 @@ def build(
         raise NotFoundError(
             f"there is no incident {incident}", "list them: fabric-pipeline incidents --all"
         )
-    for record in records:
-        built = build_dossier(settings, ledger, record, datetime.now(UTC))
-        put(f"{built.path}  manifest {built.manifest_sha256[:16]}  {built.files} files")
+    made = [build_dossier(settings, ledger, record, datetime.now(UTC)) for record in records]
+    if json:
+        put_json(
+            [
+                {"path": str(one.path), "manifest_sha256": one.manifest_sha256, "files": one.files}
+                for one in made
+            ]
+        )
+        return
+    for one in made:
+        put(f"{one.path}  manifest {one.manifest_sha256[:16]}  {one.files} files")
 
 
-def verify(path: Annotated[Path, typer.Argument(help="Folder of a dossier.")]) -> None:
+def verify(
+    path: Annotated[Path, typer.Argument(help="Folder of a dossier.")],
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
     """Check every hash of a dossier and run its diagnosis again from its own rows."""
     from fabric_pipeline.workflows.dossier_verify import verify_dossier
 
     check = verify_dossier(path)
     for problem in check.problems:
         say(f"problem: {plain(problem)}")
+    for rest in check.not_rerun:
+        say(f"not computed again: {plain(rest)}")
+    if json:
+        put_json({"path": str(path)} | asdict(check))
+    elif not check.problems:
+        put(f"{path}: {check.files} files, all as listed; computed again: {len(check.rerun)}")
     if check.problems:
         raise typer.Exit(1)
-    put(f"{path}: {check.files} files, all as listed")

@@ -6,9 +6,11 @@ A terminal gets its own width and colour; a pipe gets 100 columns without any es
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from fabric_pipeline.cli.output import put_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +47,7 @@ def topology(
     view = load_fabric_view(load_settings(), drop)
     if json:
         name = find_node(view, node).name if node is not None else None
-        _put_json(view_as_json(view, node=name))
+        put_json(view_as_json(view, node=name))
         return
     console, unicode = _console()
     if node is None:
@@ -67,7 +69,7 @@ def matrix(
 
     view = load_fabric_view(load_settings(), drop)
     if json:
-        _put_json(view_as_json(view, kind=kind.value))
+        put_json(view_as_json(view, kind=kind.value))
         return
     console, unicode = _console()
     console.print(render_matrix(view, kind=kind.value, width=console.width, unicode=unicode))
@@ -81,10 +83,3 @@ def _console() -> tuple[Console, bool]:
     if not console.is_terminal:
         console = Console(highlight=False, width=_PIPE_WIDTH)
     return console, console.encoding.lower().startswith("utf")
-
-
-def _put_json(value: dict[str, Any]) -> None:
-    """ASCII only: a name from telemetry can neither steer a terminal nor break its encoding."""
-    import json
-
-    typer.echo(json.dumps(value, indent=2, default=str))

@@ -7,6 +7,7 @@ human gate refused; 6 no draft; 7 a pipeline run failed; 130 interrupted.
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -81,6 +82,8 @@ def _options(
 
 def main() -> None:
     """Console entry point."""
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal without these signs gets their codes
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except FabricError as problem:
@@ -88,6 +91,10 @@ def main() -> None:
         if problem.remedy:
             typer.echo(f"  what to do: {problem.remedy}", err=True)
         sys.exit(problem.exit_code)
+    except OSError as problem:
+        typer.echo(f"error: {problem.filename or 'file'}: {problem.strerror or problem}", err=True)
+        typer.echo("  what to do: check the path, its permissions and the disk", err=True)
+        sys.exit(1)
     except SystemExit as end:
         if end.code == _INTERRUPTED:
             typer.echo(

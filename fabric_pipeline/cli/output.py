@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-# Control characters, bidi marks and zero-width characters from telemetry must not steer a terminal.
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# Control characters, bidi marks and zero-width characters from telemetry must not steer a terminal;
+# surrogates stand for bytes of a file name that are no text and cannot be printed.
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
 
 
 def plain(value: object) -> str:
@@ -28,8 +32,12 @@ def put(text: str = "") -> None:
 
 
 def put_json(value: Any) -> None:
-    """One JSON document on stdout."""
-    put(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    """One JSON document on stdout.
+
+    ASCII only: a name from telemetry can neither steer a terminal nor break its encoding. JSON has no
+    NaN (null here, it is no reading) and no infinity (text here).
+    """
+    put(json.dumps(_in_json(value), indent=2, default=str, allow_nan=False))
 
 
 def put_table(head: Sequence[str], rows: Sequence[Sequence[object]], widest: int = 60) -> None:
@@ -40,6 +48,14 @@ def put_table(head: Sequence[str], rows: Sequence[Sequence[object]], widest: int
         put("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         if number == 0:
             put("  ".join("-" * width for width in widths))
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    if isinstance(value, dict):
+        return {key: _in_json(item) for key, item in value.items()}
+    return [_in_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _cut(text: str, widest: int) -> str:

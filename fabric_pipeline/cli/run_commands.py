@@ -65,6 +65,8 @@ def publish(
 
     settings = load_settings()
     ledger = Ledger(settings.ledger)
+    if drop is not None:
+        ledger.drop(drop)  # an unknown name is said to be unknown, not unapproved
     rows = ledger.tickets(drop)
     wanted = sorted({row.drop for row in rows if row.state == "approved"})
     if not wanted:

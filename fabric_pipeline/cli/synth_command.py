@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fabric_pipeline.cli.output import put
+from fabric_pipeline.cli.output import put, put_json, put_table
 
 
 def synth(
@@ -20,6 +20,7 @@ def synth(
         Path | None,
         typer.Option("--answer-key", help="Where the truth goes; never inside the drop."),
     ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Write a synthetic drop of an 8-node cluster with the faults of a scenario."""
     from fabric_pipeline.errors import UsageError
@@ -27,8 +28,11 @@ def synth(
     from fabric_pipeline.synth.scenario import SCENARIOS
 
     if scenario == "list":
-        for name in SCENARIOS:
-            put(name)
+        listed = [(name, make().says) for name, make in SCENARIOS.items()]
+        if json:
+            put_json([{"scenario": name, "says": says} for name, says in listed])
+        else:
+            put_table(("scenario", "what happens in it"), listed, widest=100)
         return
     if scenario not in SCENARIOS:
         raise UsageError(
@@ -37,4 +41,7 @@ def synth(
     if out is None:
         raise UsageError("no folder was named", "fabric-pipeline synth SCENARIO FOLDER")
     generate(SCENARIOS[scenario](), out, seed=seed, answer_key=answer_key)
-    put(str(out))
+    if json:
+        put_json({"drop": str(out), "scenario": scenario, "seed": seed})
+    else:
+        put(str(out))

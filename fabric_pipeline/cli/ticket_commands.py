@@ -11,6 +11,7 @@ from fabric_pipeline.cli.output import plain, put, put_json, put_table, say
 
 if TYPE_CHECKING:
     from fabric_pipeline.incidents.record import IncidentRecord
+    from fabric_pipeline.store.ledger import Ledger
 
 _ORDER = {"CRITICAL": 0, "WARNING": 1, "WATCH": 2, "INFO": 3}
 
@@ -36,11 +37,14 @@ def incidents(
             raise NotFoundError(
                 f"there is no incident {incident}", "list them: fabric-pipeline incidents --all"
             )
+    newest = records[-1] if records else None
     records.sort(key=lambda r: (_ORDER[r.severity], r.drop, r.isolated_component))
     if json:
         put_json([record.model_dump(mode="json") for record in records])
-    elif incident is not None:
-        _put_incident(records[-1])
+    elif incident is not None and newest is not None:
+        _put_incident(newest)
+        if len(records) > 1:
+            say(f"seen in {len(records)} drops, this is the last that was read: --drop, --json")
     else:
         shown = (
             records if everything else [r for r in records if r.severity in ("WARNING", "CRITICAL")]
@@ -73,15 +77,7 @@ def tickets(
 
     ledger = Ledger(load_settings().ledger)
     if ticket is not None:
-        stored = ledger.current_draft(ticket)
-        if json:
-            put_json(
-                None
-                if stored.draft is None
-                else stored.draft.model_dump(mode="json") | {"draft_sha256": stored.draft_sha256}
-            )
-        else:
-            _put_ticket(ledger, ticket)
+        _put_ticket(ledger, ticket, json=json)
         return
     rows = ledger.tickets(drop)
     if json:
@@ -110,6 +106,7 @@ def review(
             "--draft", help="Hash of the draft you read; refused when it is no longer current."
         ),
     ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show a draft, or record a person's decision on it. Without a decision nothing is recorded."""
     from fabric_pipeline.errors import UsageError
@@ -123,7 +120,7 @@ def review(
             "a draft is either approved or rejected", "give one of --approve and --reject"
         )
     if not approve and not reject:
-        _put_ticket(ledger, ticket)
+        _put_ticket(ledger, ticket, json=json)
         say(
             f"to decide: fabric-pipeline review {ticket} --approve --reviewer NAME   (or --reject --reason WHY)"
         )
@@ -137,27 +134,31 @@ def review(
         reason,
         datetime.now(UTC),
     )
-    put(
-        f"{row.ticket_id} revision {row.revision} {row.decision} by {plain(row.reviewer)} (draft {row.draft_sha256[:12]})"
-    )
+    if json:
+        put_json({name: getattr(row, name) for name in row.__slots__})
+    else:
+        put(
+            f"{row.ticket_id} revision {row.revision} {row.decision} by {plain(row.reviewer)} (draft {row.draft_sha256[:12]})"
+        )
     if approve:
         say(
             f"publish it: fabric-pipeline publish {row.drop}   (with `dev` running, the review sensor does it)"
         )
 
 
-def _put_ticket(ledger: object, ticket: str) -> None:
+def _put_ticket(ledger: Ledger, ticket: str, *, json: bool) -> None:
     from fabric_pipeline.cli.ticket_text import ticket_text
     from fabric_pipeline.errors import GateError
-    from fabric_pipeline.store.ledger import Ledger
 
-    assert isinstance(ledger, Ledger)  # noqa: S101 - for the type checker; imports stay inside functions
     stored = ledger.current_draft(ticket)
     if stored.draft is None or not stored.intact:
         raise GateError(
             f"{ticket}: the stored draft no longer matches its hash",
             "verify the ledger, then run the drop again",
         )
+    if json:
+        put_json(stored.draft.model_dump(mode="json") | {"draft_sha256": stored.draft_sha256})
+        return
     state = ledger.review_state(ticket, stored.draft_sha256)
     put(
         f"{ticket}  revision {stored.revision}  {state.decision.upper()}  draft {stored.draft_sha256[:12]}"

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from math import log10
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -27,10 +29,17 @@ _DEFAULT_STEP_S = 30.0
 _STEP_RANGE_S = (5.0, 600.0)
 _MAX_STEPS = 5  # errors counted over more steps than this cannot be placed in time
 
-# Increments of the link ends that have any, with the interval each covers.
+# Increments of the link ends that have any, with the interval each covers. A sum over all links of a GPU
+# takes part only where no link of that GPU has errors of its own to tell.
 INCREMENTS_SQL = """
-select node, interface, ts, elapsed_s, delta from link_counters
-where delta > 0 and elapsed_s > 0 and error_class <> '' and counter <> 'corrected_bits' and scope in ('link', 'lane') and quality <> 'clock_skew'
+with active as (
+    select node, interface, ts, elapsed_s, delta, scope from link_counters
+    where delta > 0 and elapsed_s > 0 and error_class <> '' and counter <> 'corrected_bits' and scope <> 'switch_sum' and quality <> 'clock_skew'
+), told as (
+    select distinct node, split_part(interface, '/', 1) as device from active where scope <> 'gpu_sum'
+)
+select node, interface, ts, elapsed_s, delta from active a
+where scope <> 'gpu_sum' or not exists (select 1 from told t where t.node = a.node and t.device = split_part(a.interface, '/', 1))
 order by node, interface, ts
 """
 STEP_SQL = """
@@ -100,7 +109,7 @@ def correlate(
     for node, interface, ts, elapsed_s, delta in increments:
         if elapsed_s > _MAX_STEPS * step_s:
             continue
-        component = component_id(node, interface)
+        component = topology.resolve(component_id(node, interface))
         by_link.setdefault(topology.link_key(component), []).append(
             (component, ts, elapsed_s, delta)
         )
@@ -118,16 +127,18 @@ def _run_correlations(
     step_s: float,
 ) -> list[Correlation]:
     grid = _grid(series, step_s)
-    if grid.bins < _MIN_BINS:
-        return []
     deviation, slow = _slow_bins(series, grid)
+    measured = ~np.isnan(deviation)  # in other bins nobody knows whether the run was slow
+    if measured.sum() < _MIN_BINS:
+        return []
+    deviation, slow = deviation[measured], slow[measured]
     found = []
     for samples in by_link.values():
         component = _louder_end(samples)
         in_path = _in_path(component, topology, series.nodes)
         if in_path == "no":
             continue
-        errors = _error_bins(samples, grid)
+        errors = _error_bins(samples, grid)[measured]
         if errors.any():
             found.append(
                 _compare(
@@ -171,17 +182,19 @@ def _compare(
 
 
 def _effect_pct(deviation: Floats, has_error: npt.NDArray[np.bool_]) -> float | None:
-    measured = ~np.isnan(deviation)
-    with_errors, without = deviation[measured & has_error], deviation[measured & ~has_error]
+    with_errors, without = deviation[has_error], deviation[~has_error]
     if not len(with_errors) or not len(without):
         return None
     return float((np.exp(np.median(with_errors) - np.median(without)) - 1) * 100)
 
 
 def _grid(series: LatencySeries, step_s: float) -> Grid:
-    times = series.times()
-    span_s = (max(times) - min(times)).total_seconds()
-    return Grid(min(times), step_s, int(span_s // step_s) + 1)
+    """Bins of the counters' step, wider where collectives are recorded less often than that."""
+    times = sorted(series.times())
+    gaps = [(b - a).total_seconds() for a, b in pairwise(times)]
+    step_s = min(max(step_s, median(gaps)), _STEP_RANGE_S[1])
+    span_s = (times[-1] - times[0]).total_seconds()
+    return Grid(times[0], step_s, int(span_s // step_s) + 1)
 
 
 def _slow_bins(series: LatencySeries, grid: Grid) -> tuple[Floats, Floats]:
@@ -199,8 +212,9 @@ def _error_bins(samples: list[tuple[str, datetime, float, float]], grid: Grid) -
     """Errors per bin; a sample's errors are spread over the time it covers."""
     errors = np.zeros(grid.bins)
     for _, ts, elapsed_s, delta in samples:
+        # A sample that ends where a bin ends belongs to that bin alone, hence the millisecond.
         first = max(grid.index(ts - timedelta(seconds=elapsed_s - 1e-3)), 0)
-        last = min(grid.index(ts), grid.bins - 1)
+        last = min(grid.index(ts - timedelta(seconds=1e-3)), grid.bins - 1)
         if last >= first:
             errors[first : last + 1] += delta / (last - first + 1)
     return errors

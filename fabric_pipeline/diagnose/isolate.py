@@ -28,7 +28,9 @@ def hold_responsible(cases: Sequence[LinkCase], limits: IsolationLimits) -> set[
         covered = 0.0
         for case, one in sorted(pairs, key=lambda pair: (-pair[1].score, pair[0].component)):
             if covered and covered + one.covered_share > 1.1:
-                continue  # the slow time is already explained by a better candidate
+                # The slow time is already explained by better candidates.
+                case.outweighed_by += [c.component for c, _ in pairs if one.run in _runs(c)]
+                continue
             case.guilty_of.append(one)
             covered += one.covered_share
         if covered >= 0.5:
@@ -36,10 +38,14 @@ def hold_responsible(cases: Sequence[LinkCase], limits: IsolationLimits) -> set[
     return explained
 
 
+def _runs(case: LinkCase) -> set[str]:
+    return {one.run for one in case.guilty_of}
+
+
 def combined_p(p_values: Sequence[float]) -> float:
     """Fisher's combination of independent chances (closed form of the chi-square tail, even degrees)."""
-    if not p_values:
-        return 1.0
+    if len(p_values) < 2:  # exact, because one chance is compared with a limit as it is
+        return p_values[0] if p_values else 1.0
     half = -sum(log(max(p, 1e-300)) for p in p_values)
     term, total = 1.0, 1.0
     for i in range(1, len(p_values)):

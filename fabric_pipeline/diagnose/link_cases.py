@@ -21,7 +21,11 @@ _LANE_SHARE = 0.8  # one lane is named when it holds this share of the link's la
 
 @dataclass(slots=True)
 class LinkCase:
-    """One link with errors: the end that is named, the other end, and what was counted at both."""
+    """One link with errors: the end that is named, the other end, and what was counted at both.
+
+    `guilty_of` and `outweighed_by` are filled in by isolation: runs it is held responsible for, and the
+    better candidates where its errors fit slow time that these explain already.
+    """
 
     component: str
     far_end: str
@@ -30,13 +34,17 @@ class LinkCase:
     correlations: list[Correlation] = field(default_factory=list)
     guilty_of: list[Correlation] = field(default_factory=list)
     sympathetic: list[str] = field(default_factory=list)
+    outweighed_by: list[str] = field(default_factory=list)
 
     @property
     def hits(self) -> list[RuleHit]:
-        """All rule hits, each rule once: its worst severity, then its largest count."""
+        """All rule hits, the worst first; each rule once: its worst severity, then its largest count."""
         loudest = sorted(self.spikes, key=lambda spike: -spike.events)
         hits = sorted((h for s in loudest for h in s.hits), key=lambda h: -_ORDER[h.severity])
-        return list({hit.rule_id: hit for hit in reversed(hits)}.values())[::-1]
+        kept: dict[str, RuleHit] = {}
+        for hit in hits:
+            kept.setdefault(hit.rule_id, hit)
+        return list(kept.values())
 
     @property
     def rule_severity(self) -> str:

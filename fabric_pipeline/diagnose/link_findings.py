@@ -38,8 +38,9 @@ def link_finding(
     if severity == "info":
         return None
     if has_timing and not case.is_snapshot:
-        severity = "warning" if severity == "critical" and _alone_enough(case) else "watch"
-        return _finding(case, "link_errors_without_effect", severity, _no_effect_text(case), {})
+        severity = "warning" if _alone_enough(case) else "watch"
+        kind = _kind(case) if _is_flapping(case) else "link_errors_without_effect"
+        return _finding(case, kind, severity, _no_effect_text(case), {})
     if severity == "watch":
         return _finding(case, "link_errors", "watch", "Too little to accuse the link.", {})
     text = "No collective timing is in these files, so an effect on jobs is not shown."
@@ -97,7 +98,7 @@ def _finding(
         severity=severity,
         role=role,
         summary=_headline(case),
-        reason=f"{counts}{_bound_text(case)}{_position_text(case)}{other_end} {text}".strip(),
+        reason=f"{counts}{_bound_text(case)}{_sum_text(case)}{_position_text(case)}{other_end} {text}".strip(),
         evidence=_evidence(case),
         far_end=case.far_end,
         error_class=worst.error_class,
@@ -110,12 +111,15 @@ def _finding(
 
 
 def _kind(case: LinkCase) -> str:
-    rules = {hit.rule_id for hit in case.hits}
-    if "link_flapping" in rules:
+    if _is_flapping(case):
         return "link_flapping"
     if any(spike.scope == "gpu_sum" for spike in case.spikes):
         return "gpu_link_errors"
     return "physical_link_degradation"
+
+
+def _is_flapping(case: LinkCase) -> bool:
+    return any(hit.rule_id == "link_flapping" for hit in case.hits)
 
 
 def _worst_spike(case: LinkCase) -> Spike:
@@ -170,6 +174,12 @@ def _bound_text(case: LinkCase) -> str:
     return ""
 
 
+def _sum_text(case: LinkCase) -> str:
+    if any(spike.scope == "gpu_sum" for spike in case.spikes):
+        return " These are sums over all links of the GPU: which link it is, is not known."
+    return ""
+
+
 def _position_text(case: LinkCase) -> str:
     counts = case.counts_by_gpu
     if len(counts) < 2:
@@ -213,13 +223,16 @@ def _spike_text(spike: Spike) -> str:
 
 
 def _alone_enough(case: LinkCase) -> bool:
-    return any(hit.rule_id in _ALONE_ENOUGH and hit.severity == "critical" for hit in case.hits)
+    return any(hit.rule_id in _ALONE_ENOUGH for hit in case.hits)
 
 
 def _no_effect_text(case: LinkCase) -> str:
     related = max(case.correlations, key=lambda one: one.score, default=None)
     if related is None:
-        return "The runs over this link were not slow while it counted errors."
+        return "No run is known to have been slow over this link while it counted errors."
+    if case.outweighed_by:
+        better = ", ".join(sorted(set(case.outweighed_by)))
+        return f"Its errors fit the slow time of {related.run} too, which {better} explains better: its own effect cannot be measured meanwhile."
     share = f"{related.overlap_bins} of {related.error_bins} error intervals are slow"
     return f"Its errors do not fit the slow time of {related.run}: {share} (chance {related.p_value:.3g})."
 

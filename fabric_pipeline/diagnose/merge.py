@@ -7,6 +7,7 @@ become its symptoms. Nothing is dropped: every reason and every piece of evidenc
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from fabric_pipeline.model.components import component_id, device_of, parse_component
 from fabric_pipeline.model.findings import ROLES, SEVERITIES, Finding
@@ -23,6 +24,9 @@ _KIND_ORDER = (
 )
 
 
+_SLOWNESS = ("degradation_pct", "latency_us", "baseline_us")  # figures that belong together
+
+
 def merge_findings(findings: Iterable[Finding], topology: Topology) -> list[Finding]:
     """Join accusations of one link, make lesser findings on it symptoms, order by weight."""
     groups: dict[tuple[str, bool], list[Finding]] = {}
@@ -30,8 +34,16 @@ def merge_findings(findings: Iterable[Finding], topology: Topology) -> list[Find
         finding.component = topology.resolve(finding.component)
         groups.setdefault((_key(finding, topology), finding.is_link), []).append(finding)
     merged: list[Finding] = []
+    named_now: dict[str, str] = {}
     for group in groups.values():
-        merged += _merge_group(group, topology)
+        names = {finding.component for finding in group if finding.accuses}
+        joined = _merge_group(group, topology)
+        named_now |= dict.fromkeys(names, joined[0].component)
+        merged += joined
+    for finding in merged:
+        if finding.cause:  # a symptom must still find its cause under the name that was chosen
+            cause = topology.resolve(finding.cause)
+            finding.cause = named_now.get(cause, cause)
     return sorted(merged, key=_weight)
 
 
@@ -62,7 +74,7 @@ def _joined(accusing: list[Finding]) -> Finding:
         head.reason = f"{head.reason} {other.reason}"
         head.evidence += [ref for ref in other.evidence if ref not in head.evidence]
         head.rules += [rule for rule in other.rules if rule not in head.rules]
-        head.numbers = {**other.numbers, **{k: v for k, v in head.numbers.items() if v is not None}}
+        head.numbers = _joined_numbers(head.numbers, other.numbers)
         head.severity = max(head.severity, other.severity, key=SEVERITIES.index)
         head.error_class = head.error_class or other.error_class
         head.class_basis = head.class_basis or other.class_basis
@@ -72,6 +84,21 @@ def _joined(accusing: list[Finding]) -> Finding:
         if _lane(other) is not None and _lane(head) is None and _same_end(head, other):
             head.component = other.component
     return head
+
+
+def _joined_numbers(head: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """The head's figures where it has any; runs and ranks of both, losses added where runs differ."""
+    numbers = {**other, **{key: value for key, value in head.items() if value is not None}}
+    if (other.get("degradation_pct") or 0.0) > (head.get("degradation_pct") or 0.0):
+        numbers |= {name: other.get(name) for name in _SLOWNESS}
+    for name in ("runs", "late_ranks"):
+        if name in numbers:
+            numbers[name] = sorted({*(head.get(name) or ()), *(other.get(name) or ())})
+    if not set(head.get("runs") or ()) & set(other.get("runs") or ()):
+        lost = [part["lost_gpu_s"] for part in (head, other) if part.get("lost_gpu_s")]
+        if lost:
+            numbers["lost_gpu_s"] = sum(lost)
+    return numbers
 
 
 def _key(finding: Finding, topology: Topology) -> str:

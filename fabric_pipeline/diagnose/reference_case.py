@@ -6,7 +6,7 @@ two step times. Both are views of one verdict (`snapshot_verdict`); nothing is k
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from fabric_pipeline.diagnose.actions import action_for, mezzanine_text
@@ -15,6 +15,7 @@ from fabric_pipeline.errors import BadInputError
 from fabric_pipeline.model.components import component_id, link_type_of
 
 MONITOR_TEXT = "Maintain routine monitoring; error rate within allowable transient threshold"
+_MAX_EXPONENT = 20  # powers of ten; 64-bit counters and microseconds of years lie inside
 _HINT = "see docs/reference_cases.md for the two shapes"
 
 
@@ -78,7 +79,7 @@ def _answer_links(case: dict[str, Any]) -> dict[str, Any]:
         "fault_detected": True,
         "isolated_component": _link_name(link),
         "degradation_pct": worst.degradation_pct,
-        "repair_action": mezzanine_text(link.get("gpu_src"), link.get("gpu_dst")),
+        "repair_action": mezzanine_text(_gpu(link, "gpu_src"), _gpu(link, "gpu_dst")),
         "ticket_priority": worst.priority,
     }
     if len(bad) > 1:  # several links are bad: the worst is isolated, the others must not get lost
@@ -91,7 +92,7 @@ def _no_link(
 ) -> dict[str, Any]:
     result = max(
         (v for _, v in judged),
-        key=lambda v: (v.errors, v.priority == "normal"),
+        key=lambda v: ("E0", "unknown", "E1").index(v.errors),  # unknown is not healthy
         default=without_links,
     )
     texts = {
@@ -118,14 +119,23 @@ def _totals(link: Any, position: int) -> list[int]:
     ]
 
 
+def _gpu(link: dict[str, Any], key: str) -> str:
+    index = _count(link, key, "fabric_errors: ")
+    return "?" if index is None else str(index)
+
+
 def _badness(link: dict[str, Any]) -> tuple[int, int]:
     return (_count(link, "crc_errors") or 0, _count(link, "replay_count") or 0)
 
 
 def _link_name(link: dict[str, Any]) -> str:
-    link_id = str(link.get("link_id") or "unknown")
+    link_id = link.get("link_id")
+    if link_id is None:
+        link_id = "link unknown"
+    elif not isinstance(link_id, str) or not link_id.strip():
+        raise BadInputError(f"fabric_errors: link_id is {link_id!r}, not a name", _HINT)
     name = f"NVLink {link_id.removeprefix('nvlink-')}" if link_id.startswith("nvlink-") else link_id
-    return f"GPU {link.get('gpu_src', '?')} -> GPU {link.get('gpu_dst', '?')} {name}"
+    return f"GPU {_gpu(link, 'gpu_src')} -> GPU {_gpu(link, 'gpu_dst')} {name}"
 
 
 def _text(case: dict[str, Any], key: str) -> str:
@@ -159,10 +169,9 @@ def _number(case: dict[str, Any], key: str, where: str = "") -> Decimal | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise BadInputError(f"{where}{key} is {value!r}, not a number", _HINT)
-    try:
-        number = Decimal(str(value))
-    except InvalidOperation:
-        raise BadInputError(f"{where}{key} is {value!r}, not a number", _HINT) from None
+    number = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite():
         raise BadInputError(f"{where}{key} is {value!r}, not a finite number", _HINT)
+    if abs(number.adjusted()) > _MAX_EXPONENT:
+        raise BadInputError(f"{where}{key} is {number:.3e}, no count or duration", _HINT)
     return number

@@ -7,12 +7,13 @@ rate is invented: totals are judged by totals. Reading the shapes belongs to `re
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal
 
 from fabric_pipeline.detect.spikes.thresholds import SpikeLimits
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 
 _TENTH = Decimal("0.1")
+_DIGITS = Context(prec=60)  # whatever the ratio, its tenths are there
 RULE_VERSION = "1"
 
 
@@ -86,7 +87,8 @@ def reported_degradation(exact: Decimal, noise_pct: Decimal = Decimal(5)) -> flo
     outside it is rounded half up. The verdict is always taken on the exact value.
     """
     rounding = ROUND_DOWN if abs(exact) <= noise_pct else ROUND_HALF_UP
-    return float(exact.quantize(_TENTH, rounding=rounding)) + 0.0  # no negative zero
+    tenths = exact.quantize(_TENTH, rounding=rounding, context=_DIGITS)
+    return float(tenths) + 0.0  # no negative zero
 
 
 def _error_axis(totals: list[int], limits: SpikeLimits) -> str:

@@ -43,7 +43,8 @@ def _late_finding(run: str, late: Sequence[Straggler], guilty: Sequence[str]) ->
     worst = max(late, key=lambda s: s.deviation_pct)
     place = worst.late_places[0] if worst.late_places else f"{UNKNOWN}:{UNKNOWN}"
     ranks = ", ".join(str(rank) for rank in worst.late_ranks)
-    cause = next((c for c in guilty if parse_component(c).node == parse_component(place).node), "")
+    node = parse_component(place).node
+    cause = next((c for c in guilty if node and parse_component(c).node == node), "")
     if cause:
         return _late_symptom(run, late, place, cause)
     return Finding(

@@ -54,6 +54,8 @@ _FAULT_WORDS: tuple[tuple[tuple[str, ...], FaultType], ...] = (
     (("down", "inactive", "lost", "unplugged", "gone", "init"), "link_down"),
 )
 _MAX_EXCERPT = 400
+# Tables whose rows stand for lines of source files: where the rows behind an excerpt can be.
+_ROW_TABLES = ("raw_telemetry", "fabric_events", "collective_timings")
 
 
 @dataclass(slots=True)
@@ -84,16 +86,14 @@ def build_incidents(findings: Sequence[Finding], context: Context) -> list[Incid
 def incident_id(finding: Finding, context: Context) -> str:
     """Stable id: same cluster, same link (either end), same family of fault.
 
-    A component without a known node can only be told apart inside its drop.
+    A component without a known node can only be told apart inside its drop, unless it is a port of a
+    fabric switch, whose name is the cluster's. An NVSwitch is numbered anew in every node.
     """
     parsed = parse_component(finding.component)
     plain = component_id(parsed.node, parsed.interface)
     family = "link" if finding.is_link else finding.kind
-    scope = (
-        context.cluster
-        if parsed.node or "/port-" in parsed.interface
-        else f"{context.cluster}|{context.drop}"
-    )
+    is_switch = "/port-" in parsed.interface and link_type_of(parsed.interface) == "infiniband"
+    scope = context.cluster if parsed.node or is_switch else f"{context.cluster}|{context.drop}"
     runs = (
         ",".join(finding.numbers.get("runs") or [])
         if not parsed.interface and not parsed.node
@@ -293,7 +293,10 @@ def _evidence(number: int, ref: EvidenceRef, context: Context) -> Evidence:
         last_line=ref.last_line,
         excerpt=ref.excerpt[:_MAX_EXCERPT],
         says=ref.excerpt[:_MAX_EXCERPT],
-        query=f"select * from raw_telemetry where {where}{lines} order by line",
+        query=" union all by name ".join(
+            f"select '{table}' as \"table\", * from {table} where {where}{lines}"
+            for table in _ROW_TABLES
+        ),
     )
 
 
@@ -312,7 +315,7 @@ def _unique(records: Sequence[IncidentRecord]) -> list[IncidentRecord]:
         extra = Symptom(
             component=tail.isolated_component, kind=tail.fault_type, reason=tail.summary
         )
-        merged = head.model_copy(update={"symptoms": [*head.symptoms, extra]})
+        merged = head.model_copy(update={"symptoms": [*head.symptoms, extra, *tail.symptoms]})
         kept[record.incident_id] = merged.model_copy(
             update={"evidence_sha256": evidence_hash(merged)}
         )

@@ -112,7 +112,7 @@ def normalise_pci(address: str) -> str:
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     """Sort key that puts `nvlink-9` before `nvlink-11`."""
     return tuple(
-        (0, int(part), "") if part.isdigit() else (1, 0, part)
+        (0, int(part), "") if part.isdecimal() else (1, 0, part)
         for part in _DIGITS.split(text)
         if part
     )

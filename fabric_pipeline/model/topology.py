@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fabric_pipeline.model.components import (
@@ -23,6 +23,14 @@ from fabric_pipeline.model.components import (
 from fabric_pipeline.model.records import TopologyPart
 
 _PORT_NUMBER = re.compile(r"^\d+$")
+# Keys by which sources name the devices of a node, the most telling first, and fields that cannot differ.
+_NAMING = {
+    "gpus": ("gpu", "uuid", "pci"),
+    "nics": ("hca", "pci", "name"),
+    "nvswitches": ("nvswitch", "pci", "name"),
+    "pcie_switches": ("pcie_switch", "pci", "name"),
+}
+_STEADY = frozenset({"uuid", "serial", "slot", "socket", "pci", "pcie_switch"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,7 @@ class Topology:
         self.links: list[Link] = []
         self.conflicts: list[str] = []
         self._link_by_end: dict[str, Link] = {}
+        self._position: dict[str, int] = {}  # of a link in `links`, by its end a
         for part in parts:
             self._add(part)
         self._gpu_by_pci = self._index_pci()
@@ -112,10 +121,6 @@ class Topology:
         found = {key: owner[key] for key in keys if owner.get(key) not in (None, "")}
         return {"site": self.site, **found} if self.site else found
 
-    def gpus_of(self, nodes: Iterable[str]) -> int:
-        """GPUs that the topology knows in these nodes."""
-        return sum(len(self.nodes.get(node, {}).get("gpus") or []) for node in nodes)
-
     def _add(self, part: TopologyPart) -> None:
         self.site = self.site or part.site
         for node in part.nodes:
@@ -136,10 +141,44 @@ class Topology:
                 self.conflicts.append(
                     f"{name}: {key} is {old[key]!r} in one source and {value!r} in another"
                 )
-            if isinstance(value, list) and isinstance(old.get(key), list):
-                old[key] = _merged_lists(old[key], value)
+            if isinstance(value, list) and isinstance(old.get(key, []), list):
+                old[key] = self._merged_items((name, key), old.get(key, []), value)
             else:
                 old.setdefault(key, value)
+
+    def _merged_items(self, place: tuple[str, str], old: list[Any], new: list[Any]) -> list[Any]:
+        """Devices of both lists; what is said of one device by two sources becomes one entry."""
+        naming = _NAMING.get(place[1], ())
+        merged = list(old)
+        for item in new:
+            known = _first(merged, lambda other, item=item: _is_same_device(other, item, naming))
+            if not isinstance(item, dict) or not known:
+                if item not in merged:
+                    merged.append(dict(item) if isinstance(item, dict) else item)
+                continue
+            which = next(f"{key} {known[key]}" for key in naming if known.get(key) is not None)
+            for key, value in item.items():
+                if known.get(key) in (None, ""):
+                    known[key] = value
+                elif key in _STEADY and value not in (None, "") and not _is_same(known, item, key):
+                    self.conflicts.append(
+                        f"{place[0]}: {key} of {which} is {known[key]!r} in one source and {value!r} in another"
+                    )
+        return merged
+
+    def _complete(self, known: Link, more: Link) -> None:
+        """Fill in what the first source of a link left open."""
+        stated = {
+            name: getattr(more, name)
+            for name in ("link_type", "lanes", "speed_gbps", "cable_id", "part")
+            if getattr(known, name) in (None, "") and getattr(more, name) not in (None, "")
+        }
+        attributes = {**more.attributes, **known.attributes}
+        link = replace(known, **stated, attributes=attributes)
+        self.links[self._position[link.a]] = link
+        self._link_by_end |= {
+            end: link for end in (link.a, link.b) if self._link_by_end[end] is known
+        }
 
     def _add_link(self, link: Link) -> None:
         for end, far in ((link.a, link.b), (link.b, link.a)):
@@ -149,8 +188,12 @@ class Topology:
                 self.conflicts.append(
                     f"{end} ends at {other} in one source and at {far} in another"
                 )
-        if link.a in self._link_by_end:
+        known = self._link_by_end.get(link.a)
+        if known is not None:
+            if link.b in (known.a, known.b):
+                self._complete(known, link)
             return
+        self._position[link.a] = len(self.links)
         self.links.append(link)
         self._link_by_end.setdefault(link.a, link)
         self._link_by_end.setdefault(link.b, link)
@@ -196,8 +239,18 @@ def _link(raw: dict[str, Any]) -> Link | None:
     )
 
 
-def _merged_lists(old: list[Any], new: list[Any]) -> list[Any]:
-    return old + [item for item in new if item not in old]
+def _is_same_device(a: Any, b: Any, naming: tuple[str, ...]) -> bool:
+    """True when the first of the naming keys that both entries have says the same."""
+    if not (isinstance(a, dict) and isinstance(b, dict)):
+        return False
+    shared = [key for key in naming if a.get(key) is not None and b.get(key) is not None]
+    return bool(shared) and _is_same(a, b, shared[0])
+
+
+def _is_same(a: dict[str, Any], b: dict[str, Any], key: str) -> bool:
+    if key == "pci":
+        return normalise_pci(str(a[key])) == normalise_pci(str(b[key]))
+    return bool(a[key] == b[key])
 
 
 def _first(items: Any, wanted: Any) -> dict[str, Any]:

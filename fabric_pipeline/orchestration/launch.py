@@ -21,6 +21,8 @@ from fabric_pipeline.store.filelock import locked
 from fabric_pipeline.workflows.dagster_home import enter_dagster_home
 
 JOBS = {"diagnose": "diagnose_drop", "publish": "publish"}
+# Failures that say by themselves what is wrong; the name of their class adds nothing.
+_EXPECTED = ("fabric_pipeline.errors.", "dagster._core.definitions.events.Failure: ")
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -83,6 +85,8 @@ def _first_error(outcome: dg.ExecuteInProcessResult) -> str:
             while error is not None and error.cause is not None:
                 error = error.cause
             message = error.message.strip() if error is not None else "failed"
+            if message.startswith(_EXPECTED):
+                message = message.partition(": ")[2]
             return f"{event.step_key}: {message}"
     return "the run failed before its first step"
 

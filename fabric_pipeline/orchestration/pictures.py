@@ -11,6 +11,7 @@ from datetime import datetime
 from html import escape
 
 _WIDTH, _ROW, _LEFT = 760, 22, 260
+_MAX_NAMES = 24
 
 
 def timeline(rows: Sequence[tuple[str, datetime, datetime, bool]], title: str) -> str:
@@ -22,8 +23,12 @@ def timeline(rows: Sequence[tuple[str, datetime, datetime, bool]], title: str) -
         return f"{title}: none."
     first, last = min(row[1] for row in rows), max(row[2] for row in rows)
     span_s = max((last - first).total_seconds(), 1.0)
-    names = list(dict.fromkeys(row[0] for row in rows))[:24]
-    parts = [_text(8, 16, f"{title}, {first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC", bold=True)]
+    everybody = list(dict.fromkeys(row[0] for row in rows))
+    names = everybody[:_MAX_NAMES]
+    cut = f" ({len(names)} of {len(everybody)} shown)" if len(everybody) > len(names) else ""
+    until = f"{last:%H:%M}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M}"
+    heading = f"{title}, {first:%Y-%m-%d %H:%M} to {until} UTC{cut}"
+    parts = [_text(8, 16, heading, bold=True)]
     for place, name in enumerate(names):
         top = 28 + place * _ROW
         parts.append(_text(8, top + 13, name[:38]))
@@ -52,4 +57,7 @@ def _bar(
 
 def _text(x: int, y: int, text: str, *, bold: bool = False) -> str:
     weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x}" y="{y}"{weight} fill="#222">{escape(text)}</text>'
+    shown = "".join(
+        sign if sign.isprintable() else "\ufffd" for sign in text
+    )  # XML allows no others
+    return f'<text x="{x}" y="{y}"{weight} fill="#222">{escape(shown)}</text>'

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
+from fabric_pipeline.orchestration.partitions import drops
 from fabric_pipeline.schemas.lineage import column_lineage
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.table import Table
@@ -18,8 +20,6 @@ SCHEMA_CHECK = "fits_its_schema"
 
 def table_spec(name: str, deps: Sequence[str] | None = None) -> dg.AssetSpec:
     """The asset of a table: group, kinds, owners, description, columns."""
-    from fabric_pipeline.orchestration.partitions import drops
-
     table = TABLES[name]
     return dg.AssetSpec(
         key=name,
@@ -35,12 +35,16 @@ def table_spec(name: str, deps: Sequence[str] | None = None) -> dg.AssetSpec:
 
 def schema_check_spec(name: str) -> dg.AssetCheckSpec:
     """The check that validation fills in: blocking, so that a wrong table goes no further."""
-    return dg.AssetCheckSpec(
-        SCHEMA_CHECK,
-        asset=name,
-        blocking=True,
-        description=f"pandera rules of {name}: types, nullability, values, unique key",
-    )
+    with warnings.catch_warnings():
+        # Partitions on checks are a preview feature; without them the UI shows no drop's result.
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        return dg.AssetCheckSpec(
+            SCHEMA_CHECK,
+            asset=name,
+            blocking=True,
+            description=f"pandera rules of {name}: types, nullability, values, unique key",
+            partitions_def=drops,
+        )
 
 
 def column_schema(table: Table) -> dg.TableSchema:
@@ -77,6 +81,12 @@ def result_of(
         data_version=data_version(stage.sha256),
         check_results=[_schema_result(stage)],
     )
+
+
+def rows_shown(name: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Metadata with these rows as a table; nothing at all when there are none (Dagster refuses that)."""
+    records = [dg.TableRecord(dict(row)) for row in rows]
+    return {name: dg.MetadataValue.table(records)} if records else {}
 
 
 def data_version(sha256: str) -> dg.DataVersion:

@@ -10,8 +10,16 @@ import json
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.components import link_type_of
-from fabric_pipeline.model.records import CollectiveTiming, Reading, ReadResult, RejectedLine
+from fabric_pipeline.model.records import (
+    MAX_TEXT,
+    CollectiveTiming,
+    Reading,
+    ReadResult,
+    RejectedLine,
+)
 from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.normalized.fields import MAX_NUMBER
+from fabric_pipeline.sources.normalized.topology_fields import is_name
 
 _COUNTERS = {
     "crc_error_count": "crc",
@@ -50,30 +58,51 @@ class ReferenceCaseReader:
         node = str(case.get("node_id") or "")
         if "fabric_interface" in case:
             _take_counts(result, node, str(case["fabric_interface"]), case)
-        for link in case.get("fabric_errors") or []:
-            if isinstance(link, dict):
-                _take_counts(result, node, f"gpu{link.get('gpu_src')}/{link.get('link_id')}", link)
+        links = case.get("fabric_errors")
+        if links is not None and not isinstance(links, list):
+            _refuse(result, "fabric_errors", links, "fabric_errors is not a list")
+            links = None
+        for place, link in enumerate(links or []):
+            if not isinstance(link, dict) or not is_name(link.get("link_id")):
+                _refuse(result, f"fabric_errors[{place}]", link, "the entry names no link_id")
+            elif is_name(link.get("gpu_src")):
+                _take_counts(result, node, f"gpu{link['gpu_src']}/{link['link_id']}", link)
+            else:
+                _take_counts(result, node, str(link["link_id"]), link)
         _take_timing(result, node, case)
         return result
 
 
+def _refuse(result: ReadResult, place: str, value: Any, rule: str) -> None:
+    text = f"{place}: {value!r}"[:MAX_TEXT]
+    result.rejected.append(RejectedLine(None, text, rule))
+
+
+def _number(result: ReadResult, key: str, value: Any) -> float | None:
+    """A finite number of zero or more; anything else is refused."""
+    try:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and 0 <= (number := float(value)) <= MAX_NUMBER:
+            return number
+    except OverflowError:  # a whole number beyond every float
+        pass
+    _refuse(result, key, value, f"{key} is not a number from zero to what 64 bits hold")
+    return None
+
+
 def _take_counts(result: ReadResult, node: str, interface: str, fields: dict[str, Any]) -> None:
     for key, counter in _COUNTERS.items():
-        value = fields.get(key)
+        stated = fields.get(key)
+        value = None if stated is None else _number(result, key, stated)
         if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            result.rejected.append(
-                RejectedLine(None, f"{key}: {value!r}", f"{key} is not a number")
-            )
             continue
         name = (
             "pcie_replay" if counter == "replay" and link_type_of(interface) == "pcie" else counter
         )
         result.readings.append(
             Reading(
-                line=1, counter_text=key, value_text=str(value), entity_text=interface, node=node, interface=interface,
-                link_type=link_type_of(interface), counter=name, value=float(value),
+                line=1, counter_text=key, value_text=str(stated), entity_text=interface, node=node, interface=interface,
+                link_type=link_type_of(interface), counter=name, value=value,
             )
         )  # fmt: skip
 
@@ -83,12 +112,14 @@ def _take_timing(result: ReadResult, node: str, case: dict[str, Any]) -> None:
         ("allreduce_latency_us", "baseline_latency_us", 1.0, "collective"),
         ("step_time_ms", "baseline_step_time_ms", 1000.0, "step"),
     ):
-        value = case.get(latency)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
-            given = case.get(baseline)
+        if case.get(latency) is None:
+            continue
+        value = _number(result, latency, case[latency])
+        given = None if case.get(baseline) is None else _number(result, baseline, case[baseline])
+        if value is not None:
             result.timings.append(
                 CollectiveTiming(
                     line=1, op="all_reduce" if kind == "collective" else "step", duration_us=value * factor, run=f"snapshot of {node}",
-                    node=node, baseline_us=given * factor if isinstance(given, int | float) else None, unit_kind=kind,
+                    node=node, baseline_us=None if given is None else given * factor, unit_kind=kind,
                 )
             )  # fmt: skip

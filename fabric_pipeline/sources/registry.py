@@ -95,10 +95,14 @@ BUILT_IN: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The reader that fits a file best, or None, with how sure it is (0..100)."""
+    """The reader that fits a file best, or None, with how sure it is (0..100).
+
+    `failures` tell of readers that broke on looking at the file; it is offered to the others.
+    """
 
     reader: Reader | None
     score: int
+    failures: tuple[str, ...] = ()
 
     @property
     def format_id(self) -> str:
@@ -137,15 +141,24 @@ def reader_for(format_id: str) -> Reader:
 
 
 def recognise(file: SourceFile) -> Match:
-    """The reader with the highest score; ties go to the earlier one in the table, certainty ends the search."""
-    best = Match(None, 0)
+    """The reader with the highest score; ties go to the earlier one in the table, certainty ends the search.
+
+    Raises OSError when the file cannot be opened.
+    """
+    best, best_score, failures = None, 0, []
     for reader in readers():
-        score = reader.score(file)
-        if score > best.score:
-            best = Match(reader, score)
+        try:
+            score = reader.score(file)
+        except OSError:
+            raise
+        except Exception as problem:  # a reader of somebody else's must not keep a file from ours
+            failures.append(f"the reader {reader.format_id} failed ({type(problem).__name__})")
+            continue
+        if score > best_score:
+            best, best_score = reader, score
         if score >= _CERTAIN:
             break
-    return best
+    return Match(best, best_score, tuple(failures))
 
 
 def _load(format_id: str, target: str) -> Reader:

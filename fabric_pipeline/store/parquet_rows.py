@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from fabric_pipeline.errors import UnreadableTableError
-from fabric_pipeline.store.duck import connect, quoted
+from fabric_pipeline.store.duck import connect, glob_safe, quoted
 
 _BATCH_ROWS = 50_000
 
@@ -20,10 +20,10 @@ class ParquetFile:
 
     def __init__(self, path: Path) -> None:
         """Read the footer only."""
-        self._path = str(path)
+        self._path = glob_safe(str(path))
         with closing(connect()) as con, _told():
             described = con.execute(
-                "describe select * from read_parquet(?)", [self._path]
+                "describe select * from read_parquet(?, hive_partitioning = false)", [self._path]
             ).fetchall()
         self.columns: Sequence[str] = [row[0] for row in described]
 
@@ -31,7 +31,9 @@ class ParquetFile:
         """All rows with these columns, in the order of the file."""
         names = ", ".join(quoted(column) for column in columns)
         with closing(connect()) as con, _told():
-            cursor = con.execute(f"select {names} from read_parquet(?)", [self._path])
+            cursor = con.execute(
+                f"select {names} from read_parquet(?, hive_partitioning = false)", [self._path]
+            )
             while batch := cursor.fetchmany(_BATCH_ROWS):
                 for row in batch:
                     yield dict(zip(columns, row, strict=True))

@@ -287,6 +287,7 @@ def _save_report(settings: Settings, drop_id: str, report: IngestReport) -> None
         "runs": [_fields(one) for one in report.runs],
         "conflicts": report.conflicts,
     }
+    path.parent.mkdir(parents=True, exist_ok=True)  # gone when the table broke a rule
     temporary = path.with_suffix(".tmp")
     temporary.write_text(
         json.dumps(body, indent=1, ensure_ascii=False, default=str), encoding="utf-8"

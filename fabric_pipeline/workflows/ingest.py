@@ -68,7 +68,7 @@ def ingest(
     done = Ingested(problems=list(drop.problems))
     staging.prepare(connection, drop.data_files(), drop.meta.timezone_name)
     parts: list[tuple[FileStamp, TopologyPart]] = []
-    pending = [(stamp, _recognised(drop, stamp)) for stamp in drop.data_files()]
+    pending = [(stamp, _recognised(drop, stamp, done)) for stamp in drop.data_files()]
     pending.sort(key=lambda item: "topology" not in _yields(item[1]))  # node names first
     known_nodes: frozenset[str] = frozenset()
     for stamp, match in pending:
@@ -105,11 +105,15 @@ def count_links(connection: Any) -> None:
     connection.execute(f"create or replace temp table link_counters as select * from {ordered}")
 
 
-def _recognised(drop: Drop, stamp: FileStamp) -> Match:
+def _recognised(drop: Drop, stamp: FileStamp, done: Ingested) -> Match:
+    if stamp.size == 0:
+        return Match(None, 0)
     try:
-        return Match(None, 0) if stamp.size == 0 else recognise(drop.source(stamp))
+        match = recognise(drop.source(stamp))
     except OSError:  # it vanished after the listing; reading it will say so
         return Match(None, 0)
+    done.problems += [f"{stamp.name}: {failure}; report this fault" for failure in match.failures]
+    return match
 
 
 def _yields(match: Match) -> frozenset[str]:
@@ -127,6 +131,8 @@ def _read_file(
             report.problem = why_unknown(file, stamp.size)
         else:
             result = _staged(connection, file, match.reader, read_at + CLOCK_TOLERANCE)
+    except FileNotFoundError:
+        report.problem = "is no longer there; drop it again when it is complete"
     except OSError as problem:
         report.problem = f"cannot be read ({problem.strerror}); check the file and drop it again"
     except staging.UnreadableFileError as problem:
@@ -134,7 +140,7 @@ def _read_file(
     except Exception as problem:  # a reader of somebody else's may fail; the other files count
         said = f"{type(problem).__name__}: {str(problem)[:200]}"
         report.problem = f"the reader {match.format_id} failed on it ({said}); report this fault"
-    if not stamp.is_unchanged():
+    if file.path.exists() and not stamp.is_unchanged():
         report.problem = "changed while it was read; what was read of it is set aside, drop it again when it is complete"
     if not report.problem:
         return report, result

@@ -24,6 +24,7 @@ from fabric_pipeline.workflows.diagnose import (
 from fabric_pipeline.workflows.ingest import Ingested, count_links, ingest
 
 _DROP_ID = "inspect"
+_REFUSED_SHOWN = 20  # refused lines that are listed for one file
 
 
 def inspect(
@@ -103,11 +104,13 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _quarantine_facts(connection: Any) -> dict[str, list[str]]:
     """A few refused lines per file with their rules, so that nothing is lost silently."""
     rows = connection.execute(
-        "select file, line, rule, entity_text from quarantined_telemetry order by file, line"
+        f"""
+        select file, line, rule, left(entity_text, 120) from quarantined_telemetry
+        qualify row_number() over (partition by file order by entry) <= {_REFUSED_SHOWN} order by entry
+        """
     ).fetchall()
     shown: dict[str, list[str]] = {}
     for file, line, rule, text in rows:
-        entries = shown.setdefault(file, [])
-        if len(entries) < 20:
-            entries.append(f"line {line}: {rule}" + (f" [{text[:120]}]" if text else ""))
+        where = "" if line is None else f"line {line}: "
+        shown.setdefault(file, []).append(where + rule + (f" [{text}]" if text else ""))
     return shown

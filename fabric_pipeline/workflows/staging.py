@@ -6,20 +6,15 @@ reads which file is decided in `workflows.ingest`.
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from math import isnan
-from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from fabric_pipeline.detect.counting.counters_sql import catalogue_sql
-from fabric_pipeline.model.counters import BLANK_VALUES, COUNTERS
-from fabric_pipeline.model.records import MAX_TEXT, Reading, ReadResult, Run
+from fabric_pipeline.errors import BadInputError
+from fabric_pipeline.model.counters import BLANK_VALUES
+from fabric_pipeline.model.records import ReadResult, RejectedLine, Run
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.table import Column
 from fabric_pipeline.sources.base import Reader, SourceFile
@@ -29,9 +24,8 @@ from fabric_pipeline.sources.normalized.counters import CounterLayout, CountersR
 from fabric_pipeline.sources.normalized.tables import repeated_name, split_csv_line
 from fabric_pipeline.store.columns import DatabaseError, insert_columns
 from fabric_pipeline.store.duck import glob_safe
-
-_LONG_LINE = 1_000_000  # bytes; a longer line is cut in the clean copy and then refused
-_CHUNK = 4 * 1024 * 1024
+from fabric_pipeline.workflows.line_cleaning import clean_copy
+from fabric_pipeline.workflows.staged_rows import event_row, reading_row, rejected_row, timing_row
 
 _ADDED = ("drop", "entry", "file_sha256")  # known only when the whole drop has been read
 _RAW = tuple(c for c in TABLES["raw_telemetry"].columns if c.name not in _ADDED)
@@ -60,7 +54,7 @@ class UnreadableFileError(Exception):
 
 def prepare(connection: Any, stamps: Sequence[FileStamp], timezone_name: str) -> None:
     """Create empty staging tables and the list of files in their order."""
-    connection.execute(f"set TimeZone = '{_safe_zone(timezone_name)}'")
+    _set_zone(connection, timezone_name)
     connection.execute("create or replace temp table counter_catalogue as " + catalogue_sql())
     connection.execute("create or replace temp table blank_values (value double)")
     connection.execute(
@@ -125,35 +119,18 @@ def add_result(
 ) -> None:
     """Stage what a reader made of a small file."""
     head = (reader.format_id, reader.version)
-    rows = [_reading_row(file, head, r, latest) for r in result.readings]
-    rows += [_rejected_row(file, head, r.line, r.text, r.rule) for r in result.rejected]
+    rows = [reading_row(file, head, one, latest) for one in result.readings]
+    rows += [rejected_row(file, head, one) for one in result.rejected]
     insert_columns(connection, "staged_readings", _types(_RAW), rows)
-    timings = [
-        (
-            file.name, t.line, t.run, t.communicator, t.seq, t.op, t.bytes, t.ranks, t.rank, t.node or file.hints.node, t.gpu,
-            t.start, _measured(t.duration_us), t.arrival_us, t.baseline_us, t.busbw_gbs, t.model, t.variant, t.unit_kind,
-        )
-        for t in result.timings
-    ]  # fmt: skip
+    timings = [timing_row(file, one) for one in result.timings]
     insert_columns(connection, "staged_timings", _types(_TIMINGS), timings)
-    events = [
-        (
-            file.name, e.line, e.last_line, e.kind, e.code, e.node or file.hints.node, e.interface, e.lane, e.time, e.time_text,
-            e.seconds, e.role, e.severity, e.count, e.reason, e.text[:MAX_TEXT], json.dumps(e.details, sort_keys=True, default=str),
-        )
-        for e in result.events
-    ]  # fmt: skip
+    events = [event_row(file, one) for one in result.events]
     insert_columns(connection, "staged_events", _types(_EVENTS), events)
-
-
-def _measured(duration_us: float) -> float | None:
-    """Readers say NaN where the source gives a bandwidth and no duration."""
-    return None if isnan(duration_us) else duration_us
 
 
 def add_refused_file(connection: Any, file: SourceFile, rule: str) -> None:
     """Stage a file that nothing could be read from as one refused entry."""
-    row = _rejected_row(file, ("unknown", ""), None, "", rule)
+    row = rejected_row(file, ("unknown", ""), RejectedLine(None, "", rule))
     insert_columns(connection, "staged_readings", _types(_RAW), [row])
 
 
@@ -187,6 +164,7 @@ def finish(
     table = TABLES["quarantined_telemetry"]
     refused = "(select *, refused_by as rule from raw_telemetry where refused_by is not null)"
     connection.execute(f"create or replace temp table {table.name} as {table.cast_sql(refused)}")
+    connection.execute("set TimeZone = 'UTC'")  # judging knows no local time
 
 
 def _staging_tables() -> dict[str, tuple[Column, ...]]:
@@ -202,39 +180,8 @@ def _types(columns: Sequence[Column]) -> list[tuple[str, str]]:
     return [(column.name, column.type) for column in columns]
 
 
-def _reading_row(
-    file: SourceFile, head: tuple[str, str], r: Reading, latest: datetime
-) -> tuple[Any, ...]:
-    time = r.time or file.hints.time
-    spec = COUNTERS.get(r.counter)
-    quality = (
-        "clock_skew" if time is not None and time > latest and r.quality == "ok" else r.quality
-    )
-    rule = None
-    if spec is None:
-        rule = f"counter {r.counter_text[:80]!r} is not in the catalogue: kept here, not judged"
-    elif r.value is None and quality == "ok":
-        rule = f"value {r.value_text[:40]!r} is not a number"
-    elif r.value is not None and r.value < 0:
-        rule = f"a counter or state cannot be negative: {r.value_text[:40]}"
-    return (
-        file.name, r.line, *head, r.time_text, r.entity_text[:MAX_TEXT], r.counter_text[:MAX_TEXT], r.value_text[:MAX_TEXT],
-        r.node or file.hints.node, r.interface, r.link_type, r.lane, r.counter or None, r.kind, r.scope, time, r.value, quality,
-        r.gpu_uuid, r.socket, r.state[:MAX_TEXT], rule,
-    )  # fmt: skip
-
-
-def _rejected_row(
-    file: SourceFile, head: tuple[str, str], line: int | None, text: str, rule: str
-) -> tuple[Any, ...]:
-    return (
-        file.name, line, *head, "", text[:MAX_TEXT], "", "", file.hints.node, "", "", None, None, "", "link", None, None, "ok",
-        "", None, "", rule,
-    )  # fmt: skip
-
-
 def _lines_table(connection: Any, file: SourceFile) -> None:
-    with _clean_copy(file.path) as path:
+    with clean_copy(file.path) as path:
         connection.execute(
             f"create or replace temp table bulk_lines as {counters_sql.lines_sql()}",
             [glob_safe(str(path))],
@@ -251,87 +198,13 @@ def _quoted_table(connection: Any) -> None:
     insert_columns(connection, "bulk_quoted", (("line", "BIGINT"), ("cells", "VARCHAR[]")), rows)
 
 
-@contextlib.contextmanager
-def _clean_copy(path: Path) -> Iterator[Path]:
-    """The file itself when DuckDB's line scanner can take it as it is, else a cleaned scratch copy.
-
-    Cleaning keeps the number of lines. What no row can hold is marked (`counters_sql.BAD_BYTES` and
-    its neighbours), so that each such line is refused as itself; UTF-16 becomes UTF-8.
-    """
-    if _is_clean(path):
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="fabric-") as folder:
-        copy = Path(folder) / "clean.txt"
-        with (
-            path.open(encoding=_encoding(path), errors="replace", newline="\n") as source,
-            copy.open("w", encoding="utf-8", newline="\n") as target,
-        ):
-            target.writelines(_bounded_lines(source))
-        yield copy
-
-
-def _is_clean(path: Path) -> bool:
-    """True for UTF-8 without a mark in front, with one kind of line ends and no overlong line."""
-    if os.fsencode(path).decode("utf-8", errors="replace") != str(path):
-        return False  # DuckDB takes no such file name
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    ends = {b"\n": 0, b"\r": 0, b"\r\n": 0}
-    before = b""
-    with path.open("rb") as handle:
-        if handle.read(3) == codecs.BOM_UTF8:
-            return False
-        handle.seek(0)
-        try:
-            while chunk := handle.read(_CHUNK):
-                decoder.decode(chunk)
-                if b"\0" in chunk or b"\x1f" in chunk or _has_long_line(chunk):
-                    return False
-                for end in ends:
-                    ends[end] += chunk.count(end)
-                ends[b"\r\n"] += before == b"\r" and chunk.startswith(b"\n")
-                before = chunk[-1:]
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-    return ends[b"\r"] == 0 or ends[b"\r"] == ends[b"\r\n"] == ends[b"\n"]
-
-
-def _has_long_line(chunk: bytes) -> bool:
-    """True when a part of the chunk without a line end is longer than a line may be."""
-    start = 0
-    while len(chunk) - start > _LONG_LINE:
-        end = chunk.rfind(b"\n", start, start + _LONG_LINE)
-        if end < 0:
-            return True
-        start = end + 1
-    return False
-
-
-def _encoding(path: Path) -> str:
-    """UTF-16 when the file begins as such, else UTF-8."""
-    with path.open("rb") as handle:
-        is_utf16 = handle.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return "utf-16" if is_utf16 else "utf-8-sig"
-
-
-def _bounded_lines(source: TextIO) -> Iterator[str]:
-    """Lines with what no row can hold marked; only a line feed ends a line, an overlong one is cut."""
-    while line := source.readline(_LONG_LINE):
-        text, is_ended = line.removesuffix("\n"), line.endswith("\n")
-        text = text.removesuffix("\r")
-        for character in ("\0", "\r", counters_sql.LINE_SEPARATOR):
-            text = text.replace(character, counters_sql.CONTROL)
-        if not is_ended and len(line) == _LONG_LINE:
-            text = text[:MAX_TEXT] + counters_sql.OVERLONG
-            while (line := source.readline(_LONG_LINE)) and not line.endswith("\n"):
-                pass
-            is_ended = line.endswith("\n")
-        yield text + ("\n" if is_ended else "")
-
-
-def _safe_zone(name: str) -> str:
-    """A zone name that `zoneinfo` has accepted; only such names reach this statement."""
-    if not all(ch.isalnum() or ch in "/_+-" for ch in name):
-        raise ValueError(f"not a timezone name: {name!r}")
-    return name
+def _set_zone(connection: Any, name: str) -> None:
+    """Read times without an offset in this zone; only a plain name reaches the statement."""
+    try:
+        if not all(ch.isalnum() or ch in "/_+-" for ch in name):
+            raise ValueError(name)
+        connection.execute(f"set TimeZone = '{name}'")
+    except (DatabaseError, ValueError):
+        raise BadInputError(
+            f"drop.yaml: timezone {name[:40]!r} is not known", "use a name such as Europe/Berlin"
+        ) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.normalized.counters import PARQUET_MAGIC
 from fabric_pipeline.sources.normalized.tables import header_of
@@ -49,16 +51,27 @@ def why_unknown(file: SourceFile, size: int) -> str:
 
 
 def _missing_columns(file: SourceFile) -> str:
-    """Which columns a file lacks that looks like one of the normalized drop, or ""."""
+    """What keeps a file from being read that looks like one of the normalized drop, or ""."""
+    where = f"line {_first_line(file)}"
+    if "\r" in file.head and "\n" not in file.head:
+        return f"{where} ends in a lone carriage return; save the file with line feeds"
     names = set(header_of(file))
-    table, (needed, known) = max(_NEEDED.items(), key=lambda item: len(names & item[1][1]))
-    missing = sorted(needed - names)
-    if len(names & known) < _FEWEST or not missing:
+    others = {name.strip() for name in re.split(r"[;\t|]", "".join(names))}
+    if len(names) == 1 and len(others) > 1:
+        table, missing = _nearest(others)
+        return f"{where} looks like {table}; separate the columns by commas" if table else ""
+    table, missing = _nearest(names)
+    if not table or not missing:
         return ""
-    return (
-        f"line {_first_line(file)} looks like the head of a {table} file without "
-        f"{', '.join(missing)}; correct the column names (comma-separated) and drop it again"
-    )
+    return f"{where} looks like {table} without {', '.join(missing)}; correct the column names"
+
+
+def _nearest(names: set[str]) -> tuple[str, list[str]]:
+    """The table of the normalized drop whose columns these are, and what it lacks; "" when none."""
+    table, (needed, known) = max(_NEEDED.items(), key=lambda item: len(names & item[1][1]))
+    if len(names & known) < _FEWEST:
+        return "", []
+    return f"the head of a {table} file", sorted(needed - names)
 
 
 def _first_line(file: SourceFile) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,9 +28,7 @@ def new_connection() -> Any:
     connection.execute("create temp table counter_catalogue as " + catalogue_sql())
     connection.execute("create temp table drop_files (file varchar, file_no integer)")
     files = [(name, number) for number, name in enumerate(FILES)]
-    insert_columns(
-        connection, "drop_files", (("file", "VARCHAR"), ("file_no", "INTEGER")), files
-    )
+    insert_columns(connection, "drop_files", (("file", "VARCHAR"), ("file_no", "INTEGER")), files)
     return connection
 
 
@@ -57,11 +55,9 @@ def series(
     ]
 
 
-def growing(
-    steps: dict[int, float], samples: int, first: float = 0.0, before: float = 0.0
-) -> list[float]:
+def growing(steps: Mapping[int, float], samples: int, first: float = 0.0) -> list[float]:
     """Values of a counter that grows by `steps[i]` at sample i and stands still otherwise."""
-    values, total = [], first + before
+    values, total = [], first
     for number in range(samples):
         total += steps.get(number, 0.0)
         values.append(total)

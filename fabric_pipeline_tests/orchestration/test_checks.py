@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -12,7 +13,9 @@ from fabric_pipeline.schemas.validation import Violation
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.duck import connect
 from fabric_pipeline.store.lake import attach, write_table
+from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.drop_stages import StageResult
+from fabric_pipeline.workflows.inbox import claim
 from fabric_pipeline_tests.orchestration.runs import (
     DROP,
     EVERYTHING,
@@ -22,6 +25,7 @@ from fabric_pipeline_tests.orchestration.runs import (
     run,
     verdicts,
 )
+from fabric_pipeline_tests.pipeline_runs import NOW
 
 CHECKS = ("nothing_lost", "ledger_agrees")
 
@@ -95,6 +99,21 @@ def test_a_materialisation_reported_by_hand_is_found(
     seen = look("ledger_agrees", instance)
     assert not seen.passed
     assert "no publishing step made" in str(seen.metadata["problems"].value)
+
+
+def test_a_drop_with_nothing_in_it_goes_to_its_end(
+    tmp_path: Path, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABRIC_HOME", str(tmp_path / "warehouse"))
+    (tmp_path / DROP).mkdir()
+    (tmp_path / DROP / "drop.yaml").write_text("site: hall\n")
+    ledger = Ledger(tmp_path / "warehouse" / "ledger.sqlite")
+    claim(ledger, tmp_path / DROP, NOW)
+    outcome = run("diagnose_drop", instance)
+    assert failures(outcome) == {}
+    assert outcome.success
+    assert {passed for passed, _ in verdicts(outcome).values()} == {True}
+    assert ledger.drop(DROP).processed_sha256
 
 
 def test_a_drop_that_is_gone_is_named(home: Settings, instance: dg.DagsterInstance) -> None:

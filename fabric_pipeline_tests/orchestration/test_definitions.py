@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import dagster as dg
 import pytest
 
 from fabric_pipeline.orchestration.table_metadata import OWNERS
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline_tests.orchestration.runs import definitions
+
+if TYPE_CHECKING:
+    from dagster._core.definitions.assets.graph.asset_graph import AssetGraph
 
 SCHEMA = "fits_its_schema"
 INGEST, DIAGNOSE, DISPATCH, AUDIT = "ingest", "diagnose", "dispatch", "audit"
@@ -44,7 +49,7 @@ BLOCKING = {"human_review", "nothing_lost", SCHEMA}
 
 
 @pytest.fixture(scope="module")
-def graph() -> dg.AssetGraph:
+def graph() -> AssetGraph:
     return definitions().resolve_asset_graph()
 
 
@@ -52,7 +57,7 @@ def names(keys: set[dg.AssetKey]) -> set[str]:
     return {key.to_user_string() for key in keys}
 
 
-def test_groups_dependencies_and_checks(graph: dg.AssetGraph) -> None:
+def test_groups_dependencies_and_checks(graph: AssetGraph) -> None:
     found = {}
     for node in graph.asset_nodes:
         checks = {key.name for key in graph.get_check_keys_for_assets({node.key})}
@@ -60,14 +65,14 @@ def test_groups_dependencies_and_checks(graph: dg.AssetGraph) -> None:
     assert found == GRAPH
 
 
-def test_every_check_belongs_to_an_asset_that_exists(graph: dg.AssetGraph) -> None:
+def test_every_check_belongs_to_an_asset_that_exists(graph: AssetGraph) -> None:
     keys = graph.asset_check_keys
     assert {key.asset_key.to_user_string() for key in keys} <= set(GRAPH)
     blocking = {key.name for key in keys if graph.get(key).blocking}
     assert blocking == BLOCKING
 
 
-def test_tables_assets_and_dependencies_have_one_spelling(graph: dg.AssetGraph) -> None:
+def test_tables_assets_and_dependencies_have_one_spelling(graph: AssetGraph) -> None:
     assert names(set(graph.get_all_asset_keys())) - set(TABLES) == {
         "telemetry_drop",
         "audit_database",
@@ -80,7 +85,7 @@ def test_tables_assets_and_dependencies_have_one_spelling(graph: dg.AssetGraph) 
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_shows_its_columns_owner_and_kinds(graph: dg.AssetGraph, name: str) -> None:
+def test_a_table_shows_its_columns_owner_and_kinds(graph: AssetGraph, name: str) -> None:
     node, table = graph.get(dg.AssetKey(name)), TABLES[name]
     assert node.owners == OWNERS
     assert node.kinds == {"duckdb", "parquet", "pandera"}
@@ -94,7 +99,7 @@ def test_a_table_shows_its_columns_owner_and_kinds(graph: dg.AssetGraph, name: s
         assert shown.constraints.other == list(column.rules())
 
 
-def test_all_assets_share_the_partitions_of_drops(graph: dg.AssetGraph) -> None:
+def test_all_assets_share_the_partitions_of_drops(graph: AssetGraph) -> None:
     partitions = {
         node.partitions_def.name
         for node in graph.asset_nodes
@@ -115,9 +120,7 @@ def test_what_the_jobs_make() -> None:
 
 def test_sensors_and_schedules_are_on_without_a_click() -> None:
     loaded = definitions()
-    sensors = {
-        one.name: one for one in loaded.sensors or [] if isinstance(one, dg.SensorDefinition)
-    }
+    sensors = {one.name: one for one in loaded.sensors or []}
     assert set(sensors) == {"drop_sensor", "review_sensor"}
     assert {one.default_status for one in sensors.values()} == {dg.DefaultSensorStatus.RUNNING}
     schedules = {

@@ -159,3 +159,14 @@ def test_a_materialisation_reported_by_hand_is_no_publication(
 def test_when_dagster_does_not_tell_the_gate_is_shut() -> None:
     blind = cast(Any, SimpleNamespace(job_def=SimpleNamespace()))
     assert is_publishing(blind)
+
+
+def test_publishing_does_not_count_as_reading_a_drop_that_has_changed(
+    home: Settings, instance: dg.DagsterInstance
+) -> None:
+    ledger = Ledger(home.ledger)
+    changed = ledger.claim_drop(DROP, ledger.drop(DROP).path, "c" * 64, NOW)
+    assert (changed.state, changed.processed) == ("changed", False)
+    decide(home, tickets_of(home)[0], "approved")
+    assert run("publish", instance).success
+    assert ledger.drop(DROP).processed_sha256 == ""

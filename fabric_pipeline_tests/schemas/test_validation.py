@@ -144,11 +144,11 @@ def test_a_rule_that_one_of_the_two_judges_misses_is_still_reported(
     connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(connection, SMALL, "watched", [small(1, amount=99, word="no")])
-    monkeypatch.setattr(validation, "_pandera_checks", lambda column: [])
+    monkeypatch.setattr(validation, "_pandera_checks", lambda _: [])
     without_pandera = named(validate(connection, SMALL, "watched"))
     monkeypatch.undo()
     first_rules = validation._rules(SMALL)[:1]
-    monkeypatch.setattr(validation, "_rules", lambda table: first_rules)
+    monkeypatch.setattr(validation, "_rules", lambda _: first_rules)
     without_sql = named(validate(connection, SMALL, "watched"))
     broken = {("amount", "less_than_or_equal_to"), ("word", "isin")}
     assert without_pandera == broken == without_sql

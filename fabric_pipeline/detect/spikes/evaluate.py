@@ -84,15 +84,15 @@ def detect_spikes(connection: Any, limits: SpikeLimits | None = None) -> list[Sp
     connection.execute(sql.SERIES_SQL)
     connection.execute(sql.PEERS_SQL)
     series = {_key(row): row for row in _rows(connection, sql.SERIES_ROWS_SQL)}
-    bytes_moved = {
-        (r["node"], r["interface"]): r["bytes"] for r in _rows(connection, sql.BYTES_SQL)
+    bytes_per_s = {
+        (r["node"], r["interface"]): r["bytes_per_s"] for r in _rows(connection, sql.BYTES_SQL)
     }
     pcie = {(r["node"], r["interface"]): r for r in _rows(connection, sql.PCIE_SQL)}
     tests = connection.execute(
         "select coalesce(sum(greatest(timed_samples, 1)), 1)::bigint from error_series"
     ).fetchall()[0][0]
     intervals = _rows(connection, sql.INTERVALS_SQL)
-    spikes = _interval_spikes(intervals, series, bytes_moved, pcie, int(tests), limits)
+    spikes = _interval_spikes(intervals, series, bytes_per_s, pcie, int(tests), limits)
     timed = {_key(row) for row in intervals}
     spikes += [
         spike
@@ -105,7 +105,7 @@ def detect_spikes(connection: Any, limits: SpikeLimits | None = None) -> list[Sp
 def _interval_spikes(
     intervals: list[dict[str, Any]],
     series: dict[tuple[Any, ...], dict[str, Any]],
-    bytes_moved: dict[tuple[str, str], float],
+    bytes_per_s: dict[tuple[str, str], float],
     pcie: dict[tuple[str, str], dict[str, Any]],
     tests: int,
     limits: SpikeLimits,
@@ -122,11 +122,16 @@ def _interval_spikes(
         generation, lanes = _pcie_shape(pcie.get(end))
         counted = Counted(
             row["counter"], whole["error_class"], whole["link_type"], row["events"], row["exposure_s"], row["samples"],
-            whole["timed_samples"], surprising, q, mean, bytes_moved.get(end), generation, lanes, in_12h=row["in_12h"], in_24h=row["in_24h"],
+            whole["timed_samples"], surprising, q, mean, _bytes_moved(bytes_per_s.get(end), row), generation, lanes, in_12h=row["in_12h"], in_24h=row["in_24h"],
         )  # fmt: skip
         burst = "isolated" if row["largest"] <= 1 else "burst"
         spikes.append(_spike(row, whole, mean, surprising, burst, judge_interval(counted, limits)))
     return spikes
+
+
+def _bytes_moved(bytes_per_s: float | None, row: dict[str, Any]) -> float | None:
+    """Bytes that the link end received in the interval, at its usual rate; None when not measured."""
+    return None if bytes_per_s is None else bytes_per_s * row["exposure_s"]
 
 
 def _expected(row: dict[str, Any], series: dict[str, Any]) -> float:

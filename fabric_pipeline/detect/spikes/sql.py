@@ -61,10 +61,10 @@ from error_series s join error_peers p using (link_type, counter, scope)
 where s.events > 0 or s.last_value > 0 order by {SERIES}
 """
 
-# Exposure of a series in bytes moved, for bit error rates.
+# Bytes that a link end received per observed second, for bit error rates.
 BYTES_SQL = """
-select node, interface, sum(delta) as bytes from link_counters
-where counter in ('rx_bytes') and delta > 0 group by node, interface
+select node, interface, sum(delta) / sum(elapsed_s) as bytes_per_s from link_counters
+where counter = 'rx_bytes' and delta > 0 and elapsed_s > 0 group by node, interface
 """
 
 # Latest PCIe generation and width of each link end, for the physics-normalised replay limit.

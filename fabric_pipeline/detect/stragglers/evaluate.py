@@ -48,7 +48,7 @@ class Straggler:
     @property
     def deviation_pct(self) -> float:
         """Latency above baseline in percent."""
-        return (self.latency_us / self.baseline_us - 1) * 100
+        return (self.latency_us - self.baseline_us) * 100 / self.baseline_us
 
     def row(self, drop: str) -> tuple[Any, ...]:
         """Values in the column order of stragglers."""

@@ -9,6 +9,7 @@ from fabric_pipeline.orchestration.pictures import timeline
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.orchestration.table_metadata import (
     result_of,
+    rows_shown,
     schema_check_spec,
     table_spec,
 )
@@ -62,18 +63,14 @@ def straggler_correlations(context: dg.AssetExecutionContext, fabric: FabricReso
 def incident_records(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """One record per physical fault, with place, severity, evidence and alternatives."""
     result, records = incident_stage(fabric.settings(), context.partition_key, fabric.now())
-    table = dg.MetadataValue.table(
-        [
-            dg.TableRecord(
-                {
-                    "component": r.isolated_component,
-                    "fault": r.fault_type,
-                    "severity": r.severity,
-                    "degradation_pct": r.degradation_pct if r.degradation_pct is not None else "",
-                    "confidence": r.confidence,
-                }
-            )
-            for r in records[:50]
-        ]
+    heaviest = (
+        {
+            "component": r.isolated_component,
+            "fault": r.fault_type,
+            "severity": r.severity,
+            "degradation_pct": r.degradation_pct if r.degradation_pct is not None else "",
+            "confidence": r.confidence,
+        }
+        for r in records[:50]
     )
-    yield result_of(result, {"incidents": table} if records else None)
+    yield result_of(result, rows_shown("incidents", heaviest))

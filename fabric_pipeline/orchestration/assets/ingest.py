@@ -10,6 +10,7 @@ from fabric_pipeline.orchestration.partitions import drops
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.orchestration.table_metadata import (
     result_of,
+    rows_shown,
     schema_check_spec,
     table_spec,
 )
@@ -42,27 +43,19 @@ def read_drop(
     for file in report.files:
         if file.problem:
             context.log.warning(f"{file.name}: {file.problem}")
-    files = dg.MetadataValue.table(
-        [
-            dg.TableRecord(
-                {
-                    "file": f.name,
-                    "format": f.format,
-                    "readings": f.readings,
-                    "refused": f.rejected,
-                    "problem": f.problem,
-                }
-            )
-            for f in report.files
-        ]
+    files = (
+        {
+            "file": f.name,
+            "format": f.format,
+            "readings": f.readings,
+            "refused": f.rejected,
+            "problem": f.problem,
+        }
+        for f in report.files
     )
+    said = {**rows_shown("files", files), "drop_sha256": report.content_sha256}
     for result in results:
-        yield result_of(
-            result,
-            {"files": files, "drop_sha256": report.content_sha256}
-            if result.table == "raw_telemetry"
-            else None,
-        )
+        yield result_of(result, said if result.table == "raw_telemetry" else None)
 
 
 @dg.multi_asset(

@@ -140,7 +140,7 @@ class _Walk:
 def _tell_problem(walk: _Walk, file: SourceFile, result: ReadResult) -> None:
     if not walk.problem:
         return
-    line = walk.last_line
+    line = min(walk.last_line, max(1, len(file.lines)))  # a cut file ends behind its last line
     shown = file.lines[line - 1] if 0 < line <= len(file.lines) else ""
     rule = f"the XML cannot be read from here on ({walk.problem})"
     result.rejected.append(RejectedLine(line, clipped(shown), rule))

@@ -37,7 +37,7 @@ _WIDTH = re.compile(
     re.IGNORECASE,
 )
 _BER = re.compile(
-    r"BER.{0,120}?value\s*=\s*(?P<value>\d[\d.]{0,12}(?:e[-+]?\d{1,3})?)", re.IGNORECASE
+    r"BER.{0,120}?value\s*=\s*(?P<value>\d{1,12}(?:\.\d{1,12})?(?:e[-+]?\d{1,3})?)", re.IGNORECASE
 )
 _HOT = re.compile(r"High Temperature", re.IGNORECASE)
 _TEXT_KEPT = 400

@@ -92,6 +92,6 @@ def _names(found: re.Match[str]) -> tuple[str, str]:
 
 
 def _take_rate(levels: Levels, width: str, speed: str) -> None:
-    levels.width = int(width) if width.isdigit() else None
+    levels.width = int(width) if width.isdecimal() else None
     levels.lane_gbps = LANE_GBPS.get(speed)
     levels.lane_text = f"{width}X {speed}" if levels.lane_gbps else ""

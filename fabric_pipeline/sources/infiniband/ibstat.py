@@ -139,7 +139,7 @@ def _emit(section: _Section, host: str, result: ReadResult) -> None:
     _emit_rate(section, port, result)
     for name, counter in (("Base lid", "base_lid"), ("SM lid", "sm_lid")):
         line, text = section.fields.get(name, (0, ""))
-        if text.isdigit():
+        if text.isdecimal():
             result.readings.append(
                 port.reading(line, name, text, counter=counter, value=float(text))
             )

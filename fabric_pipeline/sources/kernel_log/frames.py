@@ -123,12 +123,12 @@ def _peel_json(record: dict[str, Any], peel: Peel) -> str:
     peel.node = next((t for key in _HOST_KEYS if (t := _text_of(record.get(key)))), "")
     peel.program = _text_of(record.get("SYSLOG_IDENTIFIER")) or _text_of(record.get("_TRANSPORT"))
     for key in ("_SOURCE_REALTIME_TIMESTAMP", "__REALTIME_TIMESTAMP"):
-        if str(record.get(key, "")).isdigit() and peel.time is None:
+        if str(record.get(key, "")).isdecimal() and peel.time is None:
             micros = min(int(record[key]), 253402300799000000)
             peel.time = datetime.fromtimestamp(micros / 1e6, UTC)
             peel.time_text = str(record[key])
     monotonic = str(record.get("_SOURCE_MONOTONIC_TIMESTAMP", ""))
-    if monotonic.isdigit() and len(monotonic) < 20:
+    if monotonic.isdecimal() and len(monotonic) < 20:
         peel.boot_s = int(monotonic) / 1e6
     stamp = next((t for key in _STAMP_KEYS if (t := _text_of(record.get(key)))), "")
     if stamp and peel.time is None:

@@ -57,7 +57,7 @@ MONTHS: dict[str, int] = {name: number for number, names in _NAMES for name in n
 def month_number(word: str) -> int | None:
     """1 to 12 for a month name in a known language, or for the Chinese and Japanese form `11月`."""
     text = word.strip(".").lower()
-    if text.endswith("月") and text[:-1].isdigit():
+    if text.endswith("月") and text[:-1].isdecimal():
         number = int(text[:-1])
         return number if 1 <= number <= 12 else None
     return MONTHS.get(text)

@@ -1,14 +1,15 @@
-"""Reader of `collectives.{csv,jsonl}`: one row per collective and rank, or per whole collective."""
+"""Reader of `collectives.{csv,jsonl,parquet}`: one row per collective and rank, or per whole collective."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
-from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine
+from fabric_pipeline.errors import UnreadableTableError
+from fabric_pipeline.model.records import MAX_TEXT, CollectiveTiming, ReadResult, RejectedLine
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.normalized.fields import (
     optional_count,
-    optional_int,
     optional_number,
     optional_span,
     optional_time,
@@ -16,6 +17,8 @@ from fabric_pipeline.sources.normalized.fields import (
 from fabric_pipeline.sources.normalized.tables import Row, header_of, rows
 
 REQUIRED = frozenset({"run", "op", "duration_us"})
+PARQUET_MAGIC = b"PAR1"
+_FOOTER_NAMES = (b"duration_us", b"run", b"op")
 
 
 class CollectivesReader:
@@ -26,18 +29,38 @@ class CollectivesReader:
     yields: ClassVar[frozenset[str]] = frozenset({"timings"})
 
     def score(self, file: SourceFile) -> int:
-        """Sure when the header or the first object has the required columns."""
+        """Sure when the header, the first object or the Parquet footer has the required columns."""
+        if file.starts_with(PARQUET_MAGIC):
+            return 96 if all(file.tail_has(name) for name in _FOOTER_NAMES) else 0
         return 98 if set(header_of(file)) >= REQUIRED else 0
 
     def read(self, file: SourceFile) -> ReadResult:
         """One timing per row."""
         result = ReadResult()
-        for row in rows(file, result.rejected):
+        is_parquet = file.starts_with(PARQUET_MAGIC)
+        found = _parquet_rows(file, result) if is_parquet else rows(file, result.rejected)
+        for row in found:
             try:
                 result.timings.append(_timing(row, file))
             except ValueError as problem:
                 result.rejected.append(RejectedLine(row.line, row.text, str(problem)))
         return result
+
+
+def _parquet_rows(file: SourceFile, result: ReadResult) -> Iterator[Row]:
+    """Rows of a Parquet file, numbered from 1; what cannot be opened becomes one refusal."""
+    number = 0
+    try:
+        if file.open_table is None:
+            raise UnreadableTableError("nothing that opens Parquet was handed to the reader")
+        table = file.open_table(file.path)
+        names = {column: column.strip().lower() for column in table.columns}
+        for number, cells in enumerate(table.rows(list(names)), 1):
+            fields = {names[column]: cell for column, cell in cells.items()}
+            yield Row(number, fields, str(fields)[:MAX_TEXT])
+    except UnreadableTableError as problem:
+        rule = f"not readable as Parquet behind row {number}: {problem}; copy the file again"
+        result.rejected.append(RejectedLine(None, "", rule[:MAX_TEXT]))
 
 
 def _timing(row: Row, file: SourceFile) -> CollectiveTiming:
@@ -51,7 +74,7 @@ def _timing(row: Row, file: SourceFile) -> CollectiveTiming:
         duration_us=duration_us,
         run=str(f.get("run") or ""),
         communicator=str(f.get("comm") or ""),
-        seq=optional_int(f.get("seq"), "seq") or 0,
+        seq=optional_count(f.get("seq"), "seq") or 0,
         bytes=optional_count(f.get("bytes"), "bytes"),
         rank=optional_count(f.get("rank"), "rank"),
         ranks=optional_count(f.get("ranks"), "ranks"),

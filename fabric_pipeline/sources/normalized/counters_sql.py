@@ -26,6 +26,8 @@ _MARK_RULES = " ".join(
     for mark, rule in _MARKS.items()
 )
 
+# Evidence shows the usual replacement character in place of our own marks.
+_UNMARKED = f"translate(r.line_text, chr({ord(OVERLONG)}) || chr({ord(CONTROL)}), repeat(chr({ord(BAD_BYTES)}), 2))"
 _HAS_CONTENT = "trim(line_text, chr(32) || chr(9) || chr(11) || chr(12)) <> ''"
 
 _TEXT_COLUMNS = (
@@ -142,7 +144,7 @@ def staged_sql(rows: str) -> str:
     return f"""
     with read as ({read}), params as (select ? as hint_node, ? as format, ? as parser_version, ? as file, ?::timestamptz as latest)
     select p.file, r.line, p.format, p.parser_version, coalesce(left(r.time_text, {MAX_TEXT}), '') as time_text,
-        left(case when r.broken is not null then r.line_text
+        left(case when r.broken is not null then {_UNMARKED}
                   else concat_ws(' ', r.node_text, r.gpu_text, r.link_text, r.lane_text) end, {MAX_TEXT}) as entity_text,
         coalesce(left(r.counter_text, {MAX_TEXT}), '') as counter_text, coalesce(left(r.value_text, {MAX_TEXT}), '') as value_text,
         left(coalesce(r.node_text, p.hint_node), {MAX_NAME}) as node,

@@ -65,34 +65,16 @@ def parse_number(text: object, name: str) -> float:
         raise ValueError(f"{name} {shown} is not a number") from None
     if not math.isfinite(value):
         raise ValueError(f"{name} {shown} is not a finite number")
-    if abs(value) > MAX_NUMBER:
-        raise ValueError(f"{name} {shown} is larger than a 64-bit counter can be")
     return value
 
 
 def optional_number(text: object, name: str) -> float | None:
-    """As `parse_number`, None for an empty field."""
-    return None if text is None or str(text).strip() == "" else parse_number(text, name)
-
-
-def optional_int(text: object, name: str) -> int | None:
-    """A whole number that fits 63 bits, or None for an empty field."""
-    value = optional_number(text, name)
-    if value is None:
+    """A number that a 64-bit counter could hold, or None for an empty field."""
+    if text is None or str(text).strip() == "":
         return None
-    shown = repr(str(text)[:40])
-    if value != int(value):
-        raise ValueError(f"{name} {shown} is not a whole number")
-    if abs(value) >= MAX_NUMBER / 2:
-        raise ValueError(f"{name} {shown} is too large")
-    return int(value)
-
-
-def optional_count(text: object, name: str) -> int | None:
-    """As `optional_int`, never below zero."""
-    value = optional_int(text, name)
-    if value is not None and value < 0:
-        raise ValueError(f"{name} {value} is negative")
+    value = parse_number(text, name)
+    if abs(value) > MAX_NUMBER:
+        raise ValueError(f"{name} {str(text)[:40]!r} is larger than a 64-bit counter can be")
     return value
 
 
@@ -101,4 +83,22 @@ def optional_span(text: object, name: str) -> float | None:
     value = optional_number(text, name)
     if value is not None and value < 0:
         raise ValueError(f"{name} {value:g} is negative")
+    return value
+
+
+def optional_int(text: object, name: str) -> int | None:
+    """A whole number of any size, or None for an empty field."""
+    if text is None or str(text).strip() == "":
+        return None
+    value = parse_number(text, name)
+    if value != int(value):
+        raise ValueError(f"{name} {str(text)[:40]!r} is not a whole number")
+    return int(value)
+
+
+def optional_count(text: object, name: str) -> int | None:
+    """As `optional_int`, not below zero and within 63 bits: an index, a size, a position."""
+    value = optional_int(text, name)
+    if value is not None and not 0 <= value < 2**63:
+        raise ValueError(f"{name} {str(text)[:40]!r} is negative or too large")
     return value

@@ -53,7 +53,7 @@ def rows(file: SourceFile, rejected: list[RejectedLine]) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            fields = split(line)
+            fields = split(line.rstrip("\r"))  # several: line ends that were converted twice
         except ValueError as problem:
             rejected.append(RejectedLine(number, line[:MAX_TEXT], str(problem)))
             continue
@@ -141,8 +141,8 @@ def _first_row(file: SourceFile) -> tuple[str, dict[str, Any] | None]:
     A row or two in front may be cut: a log that was rotated begins in the middle of a line.
     """
     lines = [line for line in file.head.split("\n") if line.strip()][:_ROWS_LOOKED_AT]
-    rows_found = (_json_object(line.removesuffix("\r")) for line in lines)
-    first = lines[0].removesuffix("\r") if lines and len(lines[0]) <= MAX_LINE else ""
+    rows_found = (_json_object(line.rstrip("\r")) for line in lines)
+    first = lines[0].rstrip("\r") if lines and len(lines[0]) <= MAX_LINE else ""
     return first, next((row for row in rows_found if row is not None), None)
 
 

@@ -1,12 +1,29 @@
-"""Reader of `topology.json`: nodes, switches and both ends of every link, in the normalized shape."""
+"""Reader of `topology.json`: nodes, switches and both ends of every link, in the normalized shape.
+
+A part that has another shape is refused with its place in the file, and the rest is kept, so that one
+slip in a hand-written file does not cost the whole map. The checks of single fields are in `topology_fields`.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from fabric_pipeline.model.records import MAX_TEXT, ReadResult, RejectedLine, TopologyPart
+from fabric_pipeline.model.records import ReadResult, RejectedLine, TopologyPart
 from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.normalized.topology_fields import (
+    MAX_NAME,
+    is_deep,
+    is_name,
+    refuse,
+    sound_fields,
+    sound_node,
+)
+
+_NODE_LIST = re.compile(r'"nodes"\s{0,100}:\s{0,100}\[\s{0,100}\{')
+_PARTS = ('"gpus"', '"nics"', '"nvswitches"', '"pcie_switches"', '"links"')
 
 
 class TopologyReader:
@@ -17,17 +34,11 @@ class TopologyReader:
     yields: ClassVar[frozenset[str]] = frozenset({"topology"})
 
     def score(self, file: SourceFile) -> int:
-        """Sure when the object has `nodes` and `links` near its start."""
+        """Sure when an object lists nodes that are named and hold devices or links."""
         head = file.head.lstrip()
-        if not head.startswith("{"):
+        if not head.startswith("{") or '"node"' not in head or not _NODE_LIST.search(head):
             return 0
-        return (
-            98
-            if '"nodes"' in head
-            and ('"links"' in head or '"site"' in head[:4096])
-            and '"gpus"' in head
-            else 0
-        )
+        return 98 if any(key in head for key in _PARTS) else 0
 
     def read(self, file: SourceFile) -> ReadResult:
         """The whole topology; a part of the wrong shape is refused, the rest is kept."""
@@ -40,19 +51,54 @@ class TopologyReader:
                 RejectedLine(line, file.text[:200], f"not readable as JSON: {problem}")
             )
             return result
-        part = TopologyPart(site=str(value.get("site") or ""))
-        for key, needed in (("nodes", "node"), ("switches", "name"), ("links", "type")):
-            getattr(part, key).extend(_objects(value.get(key), key, needed, result))
+        site = value.get("site")
+        part = TopologyPart(site=str(site)[:MAX_NAME] if isinstance(site, str | int) else "")
+        for key, item in _items(value, "nodes", result):
+            if _is_named(key, item, "node", result):
+                part.nodes.append(sound_node(key, item, result))
+        for key, item in _items(value, "switches", result):
+            if _is_named(key, item, "name", result):
+                part.switches.append(sound_fields(key, item, result))
+        for key, item in _items(value, "links", result):
+            if _is_named(key, item, "type", result) and _has_ends(key, item, result):
+                part.links.append(sound_fields(key, item, result))
         result.topology = part
         return result
 
 
-def _objects(value: Any, key: str, needed: str, result: ReadResult) -> list[dict[str, Any]]:
-    kept = []
-    for position, item in enumerate(value if isinstance(value, list) else []):
-        if isinstance(item, dict) and item.get(needed):
-            kept.append(item)
+def _items(value: dict[str, Any], key: str, result: ReadResult) -> Iterator[tuple[str, Any]]:
+    """The entries of a list with their place (`links[4]`), as far as they are objects."""
+    entries = value.get(key)
+    if entries is not None and not isinstance(entries, list):
+        refuse(result, key, entries, "is not a list")
+        return
+    for position, item in enumerate(entries or []):
+        place = f"{key}[{position}]"
+        if not isinstance(item, dict):
+            refuse(result, place, item, "is not an object")
+        elif is_deep(item):
+            refuse(result, place, "...", "is nested too deep")
         else:
-            rule = f"{key}[{position}] has no {needed!r}"
-            result.rejected.append(RejectedLine(None, json.dumps(item)[:MAX_TEXT], rule))
-    return kept
+            yield place, item
+
+
+def _is_named(place: str, item: dict[str, Any], key: str, result: ReadResult) -> bool:
+    name = item.get(key)
+    if is_name(name):
+        return True
+    refuse(result, place, item, f"has no {key!r} of 1 to {MAX_NAME} characters")
+    return False
+
+
+def _has_ends(place: str, item: dict[str, Any], result: ReadResult) -> bool:
+    for key in ("a", "b"):
+        end = item.get(key)
+        names = (end.get("node"), end.get("switch")) if isinstance(end, dict) else ()
+        if not any(is_name(name) for name in names):
+            refuse(result, place, item, f"end {key!r} names neither a node nor a switch")
+            return False
+        port = end.get("port") if isinstance(end, dict) else None
+        if port is not None and not is_name(port):
+            refuse(result, place, item, f"end {key!r} has a port that is no name")
+            return False
+    return True

@@ -51,7 +51,7 @@ _NAMES = {
 }
 _TOTALS = frozenset({"total link recovery", "link recovery", "link recovery total"})
 _TAIL = re.compile(r"\s(?:errors?|events?|counter|count)$")
-_LANE = re.compile(r"[,:]?\s*\blane\s*(\d{1,2})\b\s*:?\s*", re.I)
+_LANE = re.compile(r"[,:]?\s{0,8}\blane\s{0,8}(\d{1,2})\b\s{0,8}:?\s{0,8}", re.I)
 CLASSIC = ("Replay Errors", "Recovery Errors", "CRC Errors")  # rows of a link before Blackwell
 
 

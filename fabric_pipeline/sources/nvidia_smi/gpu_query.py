@@ -84,7 +84,7 @@ class QueriedGpu:
         if self.attached is None or self.attached == self.listed:
             return self.order
         minor = self.text("minor_number")
-        return int(minor) if minor.isdigit() and len(minor) < 5 else None
+        return int(minor) if minor.isdecimal() and len(minor) < 5 else None
 
     @property
     def interface(self) -> str:

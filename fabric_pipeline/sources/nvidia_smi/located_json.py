@@ -107,7 +107,9 @@ class _Reader:
     def run(self) -> None:
         while self._step():
             pass
-        self.document.last_line = self.line
+        begun = self.text[: self.position].rstrip()  # a line feed at the end begins no line
+        is_over = self.position >= len(self.text)
+        self.document.last_line = begun.count("\n") + 1 if is_over else self.line
 
     def _fail(self, problem: str) -> bool:
         self.document.problem = problem

@@ -93,7 +93,7 @@ def expand_links(text: str) -> tuple[int, ...] | None:
     numbers: list[int] = []
     for part in re.split(r"\s*(?:,|&|and)\s*", text.strip()):
         low, _, high = part.replace("\u2013", "-").partition("-")
-        if not low.strip().isdigit() or (high and not high.strip().isdigit()):
+        if not low.strip().isdecimal() or (high and not high.strip().isdecimal()):
             return None
         first, last = int(low), int(high) if high else int(low)
         if first > last or last > MAX_LINK:

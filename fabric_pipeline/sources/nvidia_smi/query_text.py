@@ -126,7 +126,7 @@ class _Parser:
         if key == "Timestamp":
             self.time = parse_clock(value, self.zone) or self.time
         elif key == "Attached GPUs":
-            self.attached = int(value) if value.isdigit() and len(value) < 5 else None
+            self.attached = int(value) if value.isdecimal() and len(value) < 5 else None
         parent = self.sections[-1][1] if self.sections else ""
         name = _FIELDS.get((parent, key)) or _FIELDS.get((key,))
         if name is None:

@@ -124,7 +124,7 @@ class _Scanner:
         if name == "timestamp":
             self.time = parse_clock(text, self.zone) or self.time
         elif name == "attached_gpus":
-            self.attached = int(text) if text.isdigit() and len(text) < 5 else None
+            self.attached = int(text) if text.isdecimal() and len(text) < 5 else None
         field = _FIELDS.get((parent, name))
         if field and text and self.reports and self.reports[-1]:
             self.reports[-1][-1].fields.setdefault(field, Field(text, name, line.number))

@@ -28,6 +28,7 @@ from fabric_pipeline.sources.nvidia_smi.topo_cells import (
     reject_shortened,
 )
 
+_GPU_NAME = re.compile(r"GPU\d{1,4}")
 MAX_LINKS_PER_GPU = 18  # NVLinks of the largest GPUs (field-guide section 5)
 NEAR = ("PIX", "PXB")  # relations that stay below one PCIe host bridge
 SAME_SOCKET = (*NEAR, "PHB", "NODE")
@@ -133,10 +134,10 @@ def _tell_topology(matrix: _Matrix, result: ReadResult) -> None:
 
 def _gpu(row: Row) -> dict[str, Any]:
     digits = re.sub(r"\D", "", row.name)
-    entry: dict[str, Any] = {"gpu": int(digits or 0)}
+    entry: dict[str, Any] = {"gpu": int(digits[:9] or 0)}
     numa = row.tails.get("NUMA Affinity", "")
-    if numa.isdigit():
-        entry["numa"] = int(numa)
+    if numa.isdecimal():
+        entry["numa"] = int(numa[:9])
     if row.tails.get("CPU Affinity", "N/A") != "N/A":
         entry["cpus"] = row.tails["CPU Affinity"]
     return entry
@@ -170,8 +171,11 @@ def _nvlink_pairs(matrix: _Matrix) -> dict[tuple[str, str], int]:
     pairs: dict[tuple[str, str], int] = {}
     for row in matrix.rows:
         for device, relation in row.relations.items():
-            if relation.startswith("NV") and device.startswith("GPU") and row.name != device:
-                a, b = sorted((row.name.lower(), device.lower()), key=lambda name: int(name[3:]))
+            names = (row.name, device)
+            if not all(_GPU_NAME.fullmatch(name) for name in names):
+                continue  # another device, or a name that is damaged
+            if relation.startswith("NV") and row.name != device:
+                a, b = sorted((name.lower() for name in names), key=lambda name: int(name[3:]))
                 pairs.setdefault((a, b), int(relation[2:]))
     return pairs
 

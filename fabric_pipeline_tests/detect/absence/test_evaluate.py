@@ -13,7 +13,7 @@ def node_with_links(until: dict[str, int], step_s: float = 30.0, **changes: Any)
     """Interface -> number of samples before it falls silent."""
     rows: list[Row] = []
     for number, (interface, samples) in enumerate(until.items()):
-        more = {"interface": interface, "line": 1000 * number} | changes
+        more: Row = {"interface": interface, "line": 1000 * number} | changes
         rows += series("replay", [0] * samples, step_s, **more)
     return rows
 
@@ -24,7 +24,9 @@ def vanished(connection: Any, rows: list[Row]) -> list[str]:
 
 
 def test_a_link_that_falls_silent_beside_its_siblings_is_a_hint(connection: Any) -> None:
-    count(connection, node_with_links({"gpu0/nvlink-0": 60, "gpu0/nvlink-1": 30, "gpu0/nvlink-2": 60}))
+    count(
+        connection, node_with_links({"gpu0/nvlink-0": 60, "gpu0/nvlink-1": 30, "gpu0/nvlink-2": 60})
+    )
     (finding,) = vanished_series(connection)
     assert finding.component == "n1:gpu0/nvlink-1"
     assert (finding.severity, finding.role, finding.accuses) == ("watch", "context", False)
@@ -62,9 +64,7 @@ def test_other_nodes_and_kinds_of_links_are_no_siblings(connection: Any) -> None
 def test_a_reading_from_the_future_makes_nobody_silent(connection: Any) -> None:
     rows = node_with_links(dict.fromkeys(("gpu0/nvlink-0", "gpu0/nvlink-1", "gpu0/nvlink-2"), 60))
     for interface in ("gpu0/nvlink-0", "gpu0/nvlink-1"):
-        rows.append(
-            reading("replay", 0, 10**7, 9999, interface=interface, quality="clock_skew")
-        )
+        rows.append(reading("replay", 0, 10**7, 9999, interface=interface, quality="clock_skew"))
     assert vanished(connection, rows) == []
 
 

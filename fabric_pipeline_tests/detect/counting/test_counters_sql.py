@@ -106,7 +106,9 @@ def test_equal_times_are_counted_once_with_the_largest_value(connection: Any) ->
 
 
 def test_a_late_line_takes_its_place_by_time(connection: Any) -> None:
-    readings = [reading("replay", v, t, line=n) for n, (v, t) in enumerate([(1, 0), (9, 60), (4, 30)])]
+    readings = [
+        reading("replay", v, t, line=n) for n, (v, t) in enumerate([(1, 0), (9, 60), (4, 30)])
+    ]
     rows = count(connection, readings)
     assert [(row["value"], row["delta"]) for row in rows] == [(1, None), (4, 3), (9, 5)]
     assert qualities(rows) == ["ok", "out_of_order", "ok"]
@@ -129,7 +131,9 @@ def test_files_are_taken_in_their_order_where_no_time_is_known(connection: Any) 
 
 
 def test_a_gap_is_one_increment_over_its_whole_time(connection: Any) -> None:
-    readings = [reading("replay", v, t, line=n) for n, (v, t) in enumerate([(0, 0), (0, 30), (8, 930)])]
+    readings = [
+        reading("replay", v, t, line=n) for n, (v, t) in enumerate([(0, 0), (0, 30), (8, 930)])
+    ]
     rows = count(connection, readings)
     assert (rows[2]["delta"], rows[2]["elapsed_s"]) == (8, 900)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fabric_pipeline.detect.spikes.rules import Counted, RuleHit, judge_interval, judge_snapshot
@@ -11,13 +13,19 @@ LIMITS = SpikeLimits()
 HOUR = 3600.0
 
 
-def interval(counter: str, events: float, exposure_s: float = HOUR, **more: object) -> Counted:
-    facts: dict[str, object] = {"samples": 2, "series_samples": 100, "in_12h": events, "in_24h": events}
-    return Counted(counter, "detected_retransmitted", "nvlink", events, exposure_s, **{**facts, **more})  # type: ignore[arg-type]
+def interval(counter: str, events: float, exposure_s: float = HOUR, **more: Any) -> Counted:
+    usual: dict[str, Any] = {
+        "samples": 2,
+        "series_samples": 100,
+        "in_12h": events,
+        "in_24h": events,
+    }
+    facts = usual | more
+    return Counted(counter, "detected_retransmitted", "nvlink", events, exposure_s, **facts)
 
 
-def snapshot(counter: str, events: float, **more: object) -> Counted:
-    return Counted(counter, "detected_retransmitted", "nvlink", events, **more)  # type: ignore[arg-type]
+def snapshot(counter: str, events: float, **more: Any) -> Counted:
+    return Counted(counter, "detected_retransmitted", "nvlink", events, **more)
 
 
 def by_rule(hits: list[RuleHit]) -> dict[str, str]:
@@ -30,7 +38,9 @@ def of(counted: Counted) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("counter", ["replay", "pcie_replay"])
-@pytest.mark.parametrize(("events", "hits"), [(999, {}), (1000, {}), (1001, {"replay_plain_limit": "warning"})])
+@pytest.mark.parametrize(
+    ("events", "hits"), [(999, {}), (1000, {}), (1001, {"replay_plain_limit": "warning"})]
+)
 def test_plain_replay_limit(counter: str, events: float, hits: dict[str, str]) -> None:
     assert of(interval(counter, events)) == hits
 
@@ -125,7 +135,8 @@ def test_retrains_are_counted_over_a_day(counter: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("in_12h", "hits"), [(1, {"link_down": "watch"}), (2, {"link_down": "watch"}), (3, {"link_flapping": "critical"})]
+    ("in_12h", "hits"),
+    [(1, {"link_down": "watch"}), (2, {"link_down": "watch"}), (3, {"link_flapping": "critical"})],
 )
 def test_link_downs_are_counted_over_half_a_day(in_12h: float, hits: dict[str, str]) -> None:
     counted = Counted("link_downed", "link_down", "infiniband", 1, 30, in_12h=in_12h, in_24h=99)
@@ -237,5 +248,7 @@ def test_a_total_is_never_called_a_rate() -> None:
 
 def test_limits_are_arguments() -> None:
     strict = SpikeLimits(replay_per_hour=10, snapshot_transient=1, snapshot_severe=5)
-    assert by_rule(judge_interval(interval("replay", 11), strict)) == {"replay_plain_limit": "warning"}
+    assert by_rule(judge_interval(interval("replay", 11), strict)) == {
+        "replay_plain_limit": "warning"
+    }
     assert by_rule(judge_snapshot(snapshot("crc", 5), strict)) == {"snapshot_total": "critical"}

@@ -38,7 +38,9 @@ def binomial_tail(count: int, total: int, share: float) -> float:
 @pytest.mark.parametrize("mean", [0.05, 0.3, 1.0, 4.0, 20.0])
 @pytest.mark.parametrize("count", [1, 2, 5, 8, 13, 30, 60])
 @pytest.mark.parametrize("k", [DISPERSION_K, 2.0])
-def test_surprise_never_claims_more_than_the_exact_chance(mean: float, count: int, k: float) -> None:
+def test_surprise_never_claims_more_than_the_exact_chance(
+    mean: float, count: int, k: float
+) -> None:
     exact = negative_binomial_tail(count, mean, k)
     claimed = 10 ** -surprise(count, mean, k)
     assert claimed >= exact * (1 - 1e-9)

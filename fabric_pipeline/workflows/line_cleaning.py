@@ -1,0 +1,101 @@
+"""Making any text file fit for DuckDB's line scanner without losing a line or its number.
+
+The scanner ends a line at a lone carriage return, stops at bytes that are not UTF-8 and has a longest
+line; a file with such things is copied with marks in their place. What the marks mean to a row is said
+in `sources.normalized.counters_sql`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from fabric_pipeline.model.records import MAX_TEXT
+from fabric_pipeline.sources.normalized.counters_sql import CONTROL, LINE_SEPARATOR, OVERLONG
+
+_LONG_LINE = 1_000_000  # characters; a longer line is cut in the clean copy and then refused
+_CHUNK = 4 * 1024 * 1024
+
+
+@contextlib.contextmanager
+def clean_copy(path: Path) -> Iterator[Path]:
+    """The file itself when DuckDB's line scanner can take it as it is, else a cleaned scratch copy.
+
+    Cleaning keeps the number of lines. What no row can hold is marked (`BAD_BYTES` and
+    its neighbours), so that each such line is refused as itself; UTF-16 becomes UTF-8.
+    """
+    if _is_clean(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="fabric-") as folder:
+        copy = Path(folder) / "clean.txt"
+        with (
+            path.open(encoding=_encoding(path), errors="replace", newline="\n") as source,
+            copy.open("w", encoding="utf-8", newline="\n") as target,
+        ):
+            target.writelines(_bounded_lines(source))
+        yield copy
+
+
+def _is_clean(path: Path) -> bool:
+    """True for UTF-8 without a mark in front, with one kind of line ends and no overlong line."""
+    if os.fsencode(path).decode("utf-8", errors="replace") != str(path):
+        return False  # DuckDB takes no such file name
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    ends = {b"\n": 0, b"\r": 0, b"\r\n": 0}
+    before = b""
+    with path.open("rb") as handle:
+        if handle.read(3) == codecs.BOM_UTF8:
+            return False
+        handle.seek(0)
+        try:
+            while chunk := handle.read(_CHUNK):
+                decoder.decode(chunk)
+                if b"\0" in chunk or b"\x1f" in chunk or _has_long_line(chunk):
+                    return False
+                for end in ends:
+                    ends[end] += chunk.count(end)
+                ends[b"\r\n"] += before == b"\r" and chunk.startswith(b"\n")
+                before = chunk[-1:]
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return ends[b"\r"] == 0 or ends[b"\r"] == ends[b"\r\n"] == ends[b"\n"]
+
+
+def _has_long_line(chunk: bytes) -> bool:
+    """True when a part of the chunk without a line end is longer than a line may be."""
+    start = 0
+    while len(chunk) - start > _LONG_LINE:
+        end = chunk.rfind(b"\n", start, start + _LONG_LINE)
+        if end < 0:
+            return True
+        start = end + 1
+    return False
+
+
+def _encoding(path: Path) -> str:
+    """UTF-16 when the file begins as such, else UTF-8."""
+    with path.open("rb") as handle:
+        is_utf16 = handle.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "utf-16" if is_utf16 else "utf-8-sig"
+
+
+def _bounded_lines(source: TextIO) -> Iterator[str]:
+    """Lines with what no row can hold marked; only a line feed ends a line, an overlong one is cut."""
+    while line := source.readline(_LONG_LINE):
+        text, is_ended = line.removesuffix("\n"), line.endswith("\n")
+        text = text.rstrip("\r")  # several: converted twice
+        for character in ("\0", "\r", LINE_SEPARATOR):
+            text = text.replace(character, CONTROL)
+        if not is_ended and len(line) == _LONG_LINE:
+            text = text[:MAX_TEXT] + OVERLONG
+            while (line := source.readline(_LONG_LINE)) and not line.endswith("\n"):
+                pass
+            is_ended = line.endswith("\n")
+        yield text + ("\n" if is_ended else "")

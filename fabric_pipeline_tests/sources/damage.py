@@ -1,0 +1,167 @@
+"""Small valid files of all formats, ways to damage them, and what must hold of whatever is read.
+
+Used by the fuzz tests of the suite and, with more inputs, by `benchmarks/fuzz_readers.py`. All damage
+comes from a seeded generator, so every input can be made again from its number.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+from fabric_pipeline.model.records import ReadResult
+from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.store.duck import connect, literal
+from fabric_pipeline.store.parquet_rows import ParquetFile
+
+_FOLDER = Path(__file__).with_name("specimens")
+_NUMBER = re.compile(rb"\d+")
+_HUGE = (
+    b"9" * 400, b"-1", b"1e400", b"nan", b"-inf", b"18446744073709551616", b"0x7fffffff", b"1_000",
+    b"99999-1", b"\xd9\xa3", "²".encode(), "½".encode(), b"9223372036854775794", b"4294967295", b"0" * 5000 + b"1", b"1.2.3",
+)  # fmt: skip
+_ODD = (
+    "\u202e", "\ufeff", "\x00", "\x1b[31m", "\r", "\u2028", "\U0001f525", "é", "\ud7ff", "\x85", "İ",
+    '"', "'", "<script>", "'; drop table raw_telemetry; --", "\\", "{{", "%s", "\t", ",", "\n\n",
+)  # fmt: skip
+_STORMS = (b"[", b"{", b"(", b'{"a":', b"<x>", b"==(", b"|", b"  ", b"\t", b"- ", b'"', b"\\", b":")
+
+
+@cache
+def specimens() -> dict[str, bytes]:
+    """Format id -> a small valid file, invented for this purpose."""
+    found = {path.stem: path.read_bytes() for path in sorted(_FOLDER.glob("*.txt"))}
+    wide = (
+        "ts,node,gpu,link_type,link,replay,crc_flit,state,speed_gbps\n"
+        "2025-02-03T04:05:00Z,elm-07,1,nvlink,gpu1/nvlink-4,12,,active,25.5\n"
+        "2025-02-03T04:06:00Z,elm-07,1,nvlink,gpu1/nvlink-4,15,3,inactive,0\n"
+    )
+    line = '{"ts": "2025-02-03T04:05:00Z", "node": "elm-07", "gpu": 1, "link_type": "nvlink", "link": "nvlink-4"'
+    return found | {
+        "fabric_counters.wide": wide.encode(),
+        "fabric_counters.jsonl": f'{line}, "replay": 5}}\n{line}, "replay": 9}}\n'.encode(),
+    }
+
+
+def parquet_specimens(folder: Path) -> dict[str, bytes]:
+    """The same for the formats that come as Parquet."""
+    selects = {
+        "fabric_counters.parquet": "select '2025-02-03T04:05:00Z' as ts, 'elm-07' as node, 'nvlink' as link_type, "
+        "'gpu1/nvlink-4' as link, 'replay' as counter, i * 3 as value from range(20) t(i)",
+        "fabric_collectives.parquet": "select 'fir-1' as run, 'all_reduce' as op, 800.5 + i as duration_us, i as seq from range(20) t(i)",
+        "straggler_ops_parquet": "select 'forward' as optype, 0.5 as duration, i * 1.0 as start_ts, i % 4 as dp_rank, 0 as stage from range(20) t(i)",
+    }
+    made = {}
+    con = connect()
+    for name, select in selects.items():
+        path = folder / f"{name}.made"
+        con.execute(f"copy ({select}) to {literal(str(path))} (format parquet)")
+        made[name] = path.read_bytes()
+    con.close()
+    return made
+
+
+def damaged(seed: int, known: dict[str, bytes]) -> tuple[str, bytes]:
+    """Input number `seed`: the name of the specimen it comes from, and its bytes."""
+    rng = random.Random(seed)  # noqa: S311 - repeatable damage, no secret
+    name = rng.choice(sorted(known))
+    data = known[name]
+    for _ in range(rng.choice((1, 1, 2, 3, 6))):
+        data = rng.choice(_WAYS)(rng, data, known)
+    return name, data
+
+
+def junk(seed: int) -> bytes:
+    """Random content that belongs to no format: bytes, letters, brackets, words, one long line."""
+    rng = random.Random(seed)  # noqa: S311
+    size = rng.choice((0, 1, 50, 3000, 40_000))
+    kind = seed % 5
+    if kind == 0:
+        return rng.randbytes(size)
+    if kind == 1:
+        return "".join(chr(rng.randrange(32, 0x2FFF)) for _ in range(size // 3)).encode()
+    if kind == 2:
+        return b"".join(rng.choice(_STORMS) for _ in range(size))
+    if kind == 3:
+        words = ("the", "of", "a", "in", "to", "and", "is", "it", "was", "for", "\n", "\n\n", ", ")
+        return " ".join(rng.choice(words) for _ in range(size // 4)).encode()
+    return rng.choice(_STORMS) * size
+
+
+def source(path: Path, data: bytes) -> SourceFile:
+    """The bytes as a file of a drop."""
+    path.write_bytes(data)
+    return SourceFile(path, path.name, open_table=ParquetFile)
+
+
+def faults(file: SourceFile, result: ReadResult) -> Iterator[str]:
+    """What is wrong with a result, whatever the file was: each entry a sentence."""
+    last = max(len(file.lines), file.text.count("\r") + 1)  # XML parsers end a line there too
+    numbers = [one.line for one in (*result.readings, *result.events, *result.timings)]
+    numbers += [one.line for one in result.rejected]
+    if not file.starts_with(b"PAR1") and not file.starts_with(b"\x1f\x8b"):
+        yield from (f"line {n} of {last}" for n in numbers if n is not None and not 1 <= n <= last)
+    yield from (f"no rule for {one.text!r}" for one in result.rejected if not one.rule.strip())
+    yield from (f"no counter text in line {r.line}" for r in result.readings if not r.counter_text)
+    yield from (f"{r.value} is {r.quality}" for r in result.readings if r.value is None and r.quality == "ok" and r.counter)  # fmt: skip
+    yield from (f"naive time {r.time}" for r in result.readings if r.time and not r.time.tzinfo)
+    yield from (f"naive time {e.time}" for e in result.events if e.time and not e.time.tzinfo)
+    yield from (f"event counts {e.count}" for e in result.events if e.count < 1)
+    yield from (f"event without kind: {e.text!r}" for e in result.events if not e.kind.strip())
+
+
+def _cut(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    at = rng.randrange(len(data) + 1)
+    return data[:at] if rng.random() < 0.7 else data[at:]
+
+
+def _flip(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    flipped = bytearray(data)
+    for _ in range(rng.randrange(1, 12)):
+        if flipped:
+            flipped[rng.randrange(len(flipped))] ^= 1 << rng.randrange(8)
+    return bytes(flipped)
+
+
+def _splice(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    other = known[rng.choice(sorted(known))]
+    at, start = rng.randrange(len(data) + 1), rng.randrange(len(other) + 1)
+    return data[:at] + other[start : start + rng.randrange(600)] + data[at:]
+
+
+def _renumber(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    places = list(_NUMBER.finditer(data))
+    for place in sorted(rng.sample(places, min(len(places), 3)), key=lambda m: -m.start()):
+        data = data[: place.start()] + rng.choice(_HUGE) + data[place.end() :]
+    return data
+
+
+def _unsettle(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    for _ in range(rng.randrange(1, 6)):
+        at = rng.randrange(len(data) + 1)
+        data = data[:at] + rng.choice(_ODD).encode("utf-8", "replace") + data[at:]
+    return data
+
+
+def _storm(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    at = rng.randrange(len(data) + 1)
+    return data[:at] + rng.choice(_STORMS) * rng.choice((50, 2000, 20_000)) + data[at:]
+
+
+def _shuffle(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    lines = data.split(b"\n")
+    chosen = [rng.choice(lines) for _ in range(rng.randrange(1, 2 * len(lines) + 1))]
+    return rng.choice((b"\n", b"\r\n", b"\r", b"\n\n")).join(chosen)
+
+
+def _recode(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    text = data.decode("utf-8", "replace")
+    return text.encode(rng.choice(("utf-16", "utf-8-sig", "latin-1", "utf-16-le")), "replace")
+
+
+_WAYS: tuple[Callable[[random.Random, bytes, dict[str, bytes]], bytes], ...] = (
+    _cut, _cut, _flip, _splice, _renumber, _renumber, _unsettle, _storm, _shuffle, _recode,
+)  # fmt: skip
