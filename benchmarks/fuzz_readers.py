@@ -54,16 +54,20 @@ def main() -> int:
         known = specimens() | parquet_specimens(Path(folder)) | _more(sys.argv[3:])
         for seed in range(first, first + count):
             _one(seed, Path(folder) / "input", known, tally)
-    print(f"{tally.inputs} inputs in {time.monotonic() - start:.0f} s")
-    print(f"{tally.understood} values understood, {tally.rejected} lines refused")
+    _say(f"{tally.inputs} inputs in {time.monotonic() - start:.0f} s")
+    _say(f"{tally.understood} values understood, {tally.rejected} lines refused")
     for name, times in sorted(tally.accepted.items()):
-        print(f"  {times:6} read as {name}")
-    print("slowest:")
+        _say(f"  {times:6} read as {name}")
+    _say("slowest:")
     for seconds, what in sorted(tally.slowest, reverse=True)[:10]:
-        print(f"  {seconds:6.2f} s  {what}")
+        _say(f"  {seconds:6.2f} s  {what}")
     for problem in tally.problems[:50]:
-        print(f"FOUND {problem}")
+        _say(f"FOUND {problem}")
     return 1 if tally.problems else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
 
 
 def _more(folders: list[str]) -> dict[str, bytes]:

@@ -23,6 +23,7 @@ from fabric_pipeline.diagnose.isolate import hold_responsible
 from fabric_pipeline.diagnose.link_cases import LinkCase, link_cases
 from fabric_pipeline.diagnose.link_findings import link_finding
 from fabric_pipeline.diagnose.merge import merge_findings
+from fabric_pipeline.diagnose.state_effects import explain_by_state
 from fabric_pipeline.diagnose.straggler_findings import straggler_findings
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline.diagnose.verdict import verdict
@@ -70,9 +71,10 @@ def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagn
     explained = hold_responsible(cases, limits)
     found = _link_findings(cases, evidence, limits)
     found += _far_end_symptoms(found)
-    found += straggler_findings(evidence.stragglers, explained, _guilty_by_run(cases), limits)
     found += judge_events(evidence.events) + judge_job_events(evidence.events)
     found += evaluate_link_state(evidence.states) + evaluate_port_state(evidence.states, links)
+    explained |= explain_by_state(found, evidence.stragglers, explained, evidence.topology)
+    found += straggler_findings(evidence.stragglers, explained, _guilty_by_run(cases), limits)
     ports = evaluate_port_snapshots(evidence.port_snapshots, links)
     sweeps = judge_sweeps(evidence.sweeps, evidence.events, evidence.runs)
     found += [*ports.findings, *sweeps.findings, *evidence.absences]

@@ -105,7 +105,7 @@ def _case(spikes: list[Spike], topology: Topology) -> LinkCase:
         ends.setdefault(topology.resolve(component_id(spike.node, spike.interface)), []).append(
             spike
         )
-    named = min(ends, key=lambda end: (-_blame(ends[end]), end))
+    named = min(ends, key=lambda end: (is_switch_end(end), -_blame(ends[end]), end))
     parsed = parse_component(named)
     lane = _lane(ends[named])
     return LinkCase(
@@ -114,6 +114,15 @@ def _case(spikes: list[Spike], topology: Topology) -> LinkCase:
         link_type=spikes[0].link_type,
         spikes=spikes,
     )
+
+
+def is_switch_end(component: str) -> bool:
+    """True for a port of a switch, NVSwitch or PCIe switch.
+
+    Of the two ends of one link the GPU or network card is named: a technician finds that, and the
+    switch port stands beside it as the far end.
+    """
+    return "/port-" in parse_component(component).interface
 
 
 def _blame(spikes: list[Spike]) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fabric_pipeline.diagnose.link_cases import is_switch_end
 from fabric_pipeline.model.components import component_id, device_of, parse_component
 from fabric_pipeline.model.findings import ROLES, SEVERITIES, Finding
 from fabric_pipeline.model.topology import Topology
@@ -66,7 +67,12 @@ def _merge_group(group: list[Finding], topology: Topology) -> list[Finding]:
 def _joined(accusing: list[Finding]) -> Finding:
     head = min(
         accusing,
-        key=lambda f: (_kind_place(f.kind), -SEVERITIES.index(f.severity), -len(f.component)),
+        key=lambda f: (
+            _kind_place(f.kind),
+            -SEVERITIES.index(f.severity),
+            is_switch_end(f.component),
+            -len(f.component),
+        ),
     )
     for other in accusing:
         if other is head:

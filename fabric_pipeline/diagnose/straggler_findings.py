@@ -33,13 +33,15 @@ def straggler_findings(
         late = [s for s in found if s.kind == "late_rank"]
         other = [s for s in found if s.kind != "late_rank"]
         if late:
-            findings.append(_late_finding(run, late, guilty.get(run, ())))
+            findings.append(_late_finding(run, late, guilty.get(run, ()), limits))
         if other and run not in explained_runs:
             findings.append(_unexplained_finding(run, other, limits))
     return findings
 
 
-def _late_finding(run: str, late: Sequence[Straggler], guilty: Sequence[str]) -> Finding:
+def _late_finding(
+    run: str, late: Sequence[Straggler], guilty: Sequence[str], limits: IsolationLimits
+) -> Finding:
     worst = max(late, key=lambda s: s.deviation_pct)
     place = worst.late_places[0] if worst.late_places else f"{UNKNOWN}:{UNKNOWN}"
     ranks = ", ".join(str(rank) for rank in worst.late_ranks)
@@ -47,12 +49,14 @@ def _late_finding(run: str, late: Sequence[Straggler], guilty: Sequence[str]) ->
     cause = next((c for c in guilty if node and parse_component(c).node == node), "")
     if cause:
         return _late_symptom(run, late, place, cause)
+    count = sum(s.collectives for s in late)
+    lasting = count >= limits.lasting_collectives
     return Finding(
         component=place,
         kind="late_rank",
-        severity="warning",
-        role="cause",
-        reason=f"In {run} rank {ranks} arrives last in {sum(s.collectives for s in late)} slow collectives and has the shortest kernel, while the "
+        severity="warning" if lasting else "watch",
+        role="cause" if lasting else "context",
+        reason=f"In {run} rank {ranks} arrives last in {count} slow collectives and has the shortest kernel, while the "
         f"communication itself keeps its baseline: the others wait {worst.deviation_pct:.0f} % longer for it. That points to slow compute, "
         "a throttled GPU or a slow host, not to a link.",
         evidence=_evidence(late),

@@ -29,10 +29,12 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 def main(arguments: list[str]) -> int:
     """Run the job for each drop in turn; 0 when all succeeded, 1 otherwise."""
     job_name, drop_ids = JOBS[arguments[0]], arguments[1:]
-    home = enter_dagster_home(load_settings())
+    settings = load_settings()
+    enter_dagster_home(settings)
     job = build_definitions().resolve_job_def(job_name)
     with dg.DagsterInstance.get() as instance:
-        with locked(home / ".dagster.lock"):  # two first starts would both create the same tables
+        # Two first starts at once would both create the tables of the history.
+        with locked(settings.home / ".dagster.lock"):
             instance.add_dynamic_partitions("drops", drop_ids)
             instance.get_runs_count()
         results = [_run(job, instance, drop_id) for drop_id in drop_ids]

@@ -20,10 +20,12 @@ from fabric_pipeline.sources.base import Hints, SourceFile, TableRows
 from fabric_pipeline.sources.drop_meta import DROP_YAML, DropMeta, read_meta
 
 _CHUNK = 4 * 1024 * 1024
-# A folder name that looks like a host (`n07`, `gpu-r01-n03`), and words that only look like one.
-_HOST_LIKE = re.compile(r"^[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*\d$", re.IGNORECASE)
+# A folder name that looks like a host (`n07`, `node-1`), and words that only look like one.
+_HOST_LIKE = re.compile(r"^(?=.*\d$)[a-z][a-z0-9]*(?:[-_.][a-z0-9]+)*$", re.IGNORECASE)
 _NOT_A_HOST = re.compile(
-    r"^(run|day|hour|part|series|sample|window|shard|batch|capture|before|after|step|job|test|set|files?|logs?|v)[-_.]?\d*$",
+    r"^(run|day|week|month|hour|minute|part|series|sample|window|shard|chunk|batch|capture|snapshot|before|after|step|phase|round"
+    r"|iter|epoch|job|test|case|set|drop|data|files?|logs?|out|output|results?|tmp|exp|attempt|rank|rack|incident|ticket|issue|v)"
+    r"[-_.]?\d*$",
     re.IGNORECASE,
 )
 

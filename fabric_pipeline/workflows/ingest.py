@@ -17,6 +17,7 @@ from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp
+from fabric_pipeline.sources.normalized.topology import TopologyReader
 from fabric_pipeline.sources.registry import Match, recognise
 from fabric_pipeline.store.parquet_rows import ParquetFile
 from fabric_pipeline.workflows import staging
@@ -69,7 +70,7 @@ def ingest(
     staging.prepare(connection, drop.data_files(), drop.meta.timezone_name)
     parts: list[tuple[FileStamp, TopologyPart]] = []
     pending = [(stamp, _recognised(drop, stamp, done)) for stamp in drop.data_files()]
-    pending.sort(key=lambda item: "topology" not in _yields(item[1]))  # node names first
+    pending.sort(key=lambda item: _turn(item[1]))
     known_nodes: frozenset[str] = frozenset()
     for stamp, match in pending:
         progress(stamp.name)
@@ -116,8 +117,11 @@ def _recognised(drop: Drop, stamp: FileStamp, done: Ingested) -> Match:
     return match
 
 
-def _yields(match: Match) -> frozenset[str]:
-    return match.reader.yields if match.reader else frozenset()
+def _turn(match: Match) -> int:
+    """Files that name nodes come first, because a folder may be named after a node."""
+    if match.format_id == TopologyReader.format_id:
+        return 0
+    return 1 if match.reader and "topology" in match.reader.yields else 2
 
 
 def _read_file(

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from fabric_pipeline.diagnose.diagnose import Diagnosis, diagnose
 from fabric_pipeline.model.components import component_id
 from fabric_pipeline.model.findings import Finding
+from fabric_pipeline.model.records import UnknownFact
 from fabric_pipeline.sources.drop import Drop, list_drop, loose_files
 from fabric_pipeline.store.duck import connect
 from fabric_pipeline.workflows.diagnose import (
@@ -24,6 +26,7 @@ from fabric_pipeline.workflows.diagnose import (
 from fabric_pipeline.workflows.ingest import Ingested, count_links, ingest
 
 _DROP_ID = "inspect"
+_BLANKS_SHOWN = 1000  # links that are listed for having counters without a value
 _REFUSED_SHOWN = 20  # refused lines that are listed for one file
 
 
@@ -43,7 +46,8 @@ def inspect(
         straggler_stage(connection, _DROP_ID)
         correlation_stage(connection, _DROP_ID, read.topology)
         answer = diagnose(gather_evidence(connection, read.topology, list(read.runs.values())))
-        return _as_contract(read, answer, _quarantine_facts(connection))
+        unknown = [*read.unknown, *answer.unknown, *_blanks(connection)]
+        return _as_text(_as_contract(read, answer, unknown, _quarantine_facts(connection)))
     finally:
         connection.close()
 
@@ -56,7 +60,10 @@ def _as_drop(paths: list[Path]) -> Drop:
 
 
 def _as_contract(
-    read: Ingested, answer: Diagnosis, refused: dict[str, list[str]]
+    read: Ingested,
+    answer: Diagnosis,
+    unknown: list[UnknownFact],
+    refused: dict[str, list[str]],
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {"files": read.facts} if read.facts else {}
     problems = [f"{report.name}: {report.problem}" for report in read.files if report.problem]
@@ -66,10 +73,6 @@ def _as_contract(
         facts["refused_lines"] = refused
     if read.topology.conflicts:
         facts["topology_conflicts"] = read.topology.conflicts
-    unknown = [
-        {"component": component_id(u.node, u.interface), "what": u.what, "reason": u.reason}
-        for u in [*read.unknown, *answer.unknown]
-    ]
     return {
         "inputs": [
             {"path": r.name, "format": r.format, "readings": r.readings, "rejected_lines": r.rejected if r.format != "unknown" else 0}
@@ -77,7 +80,9 @@ def _as_contract(
         ],
         "verdict": answer.verdict,
         "findings": [_finding(finding) for finding in answer.findings],
-        "unknown": unknown,
+        "unknown": [
+            {"component": component_id(u.node, u.interface), "what": u.what, "reason": u.reason} for u in unknown
+        ],
         "facts": facts,
     }  # fmt: skip
 
@@ -99,6 +104,36 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {key: value for key, value in shown.items() if value not in ("", [])} | {
         "evidence": shown["evidence"]
     }
+
+
+def _blanks(connection: Any) -> list[UnknownFact]:
+    """Counters that a source lists for a link without ever giving a value."""
+    rows = connection.execute(
+        f"""
+        with silent as (
+            select node, interface, counter, min(f.file_no) as file_no, min(line) as line
+            from link_counters left join drop_files f using (file)
+            group by node, interface, counter having count(value) = 0
+        )
+        select node, interface, string_agg(counter, ', ' order by counter) from silent
+        group by node, interface order by min(file_no), min(line), node, interface limit {_BLANKS_SHOWN}
+        """
+    ).fetchall()
+    reason = "the source lists it without a value (N/A, a blank); that is neither zero nor healthy"
+    return [UnknownFact(node, interface, counters, reason) for node, interface, counters in rows]
+
+
+def _as_text(value: Any) -> Any:
+    """The same with only what JSON and UTF-8 can hold: no NaN, no half surrogates, no other types."""
+    if isinstance(value, dict):
+        return {_as_text(str(key)): _as_text(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_text(item) for item in value]
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def _quarantine_facts(connection: Any) -> dict[str, list[str]]:

@@ -89,7 +89,7 @@ def series(
     is_slow[slow] = True
     made = LatencySeries(
         "r1", "world", "all_reduce", 1024, "collective", ["n1", "n2"], 16, [{"ts": at(n * step_s)} for n in range(rows)], duration_us, 1000.0,
-        "learnt", deviation, is_slow, 0.05,
+        "learnt", deviation, is_slow, 0.05, 1000.0,
     )  # fmt: skip
     return replace(made, **changes)
 

@@ -61,6 +61,16 @@ def test_a_lane_in_the_name_does_not_part_a_symptom_from_its_cause() -> None:
     assert [f.cause for f in found.findings if f.kind == "late_rank"] == [f"{LINK}/lane-2"]
 
 
+def test_a_gpu_is_named_where_only_sums_over_its_links_are_known() -> None:
+    found = answer(
+        spikes=[spike("n1:gpu3", "crc", scope="gpu_sum")],
+        stragglers=[straggler()],
+        correlations=[correlation("n1:gpu3")],
+    )
+    (fault,) = accusing(found)
+    assert (fault.component, fault.kind) == ("n1:gpu3", "gpu_link_errors")
+
+
 def test_slow_time_without_any_fitting_link_is_not_a_link() -> None:
     unfit = correlation(LINK, overlap_share=0.05, p_value=0.8, covered_share=0.05, overlap_bins=1)
     found = answer(spikes=[spike(LINK)], stragglers=[straggler()], correlations=[unfit])

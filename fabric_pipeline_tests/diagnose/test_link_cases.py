@@ -32,11 +32,18 @@ def test_two_ends_are_one_case() -> None:
     assert components(cases(spike(NEAR), spike(FAR))) == [NEAR, FAR]
 
 
-def test_the_louder_end_is_named() -> None:
-    (case,) = cases(spike(NEAR, events=100), spike(FAR, events=101), known=KNOWN)
-    assert (case.component, case.far_end) == (FAR, NEAR)
-    (case,) = cases(spike(FAR), spike(NEAR), known=KNOWN)
+def test_the_louder_of_two_gpu_ends_is_named() -> None:
+    other = "n1:gpu5/nvlink-4"
+    bridged = topology((NEAR, other))
+    (case,) = cases(spike(NEAR, events=100), spike(other, events=101), known=bridged)
+    assert (case.component, case.far_end) == (other, NEAR)
+    (case,) = cases(spike(other), spike(NEAR), known=bridged)
     assert case.component == NEAR, "equal ends are decided by name"
+
+
+def test_the_gpu_end_is_named_before_a_louder_switch_port() -> None:
+    (case,) = cases(spike(NEAR, events=100), spike(FAR, events=101), known=KNOWN)
+    assert (case.component, case.far_end) == (NEAR, FAR)
 
 
 def test_the_receiver_is_named_before_the_repeater() -> None:

@@ -41,6 +41,8 @@ def test_a_moment_is_no_fault() -> None:
     for collectives, severity in ((3, "watch"), (4, "warning")):
         (found,) = findings(straggler(collectives=collectives))
         assert (found.severity, found.accuses) == (severity, severity == "warning")
+        (late,) = findings(straggler(**LATE, collectives=collectives))
+        assert (late.severity, late.accuses) == (severity, severity == "warning")
 
 
 @pytest.mark.parametrize(("latency_us", "count"), [(1050.0, 0), (1050.1, 1)])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fabric_pipeline.detect.stragglers.series import LatencySeries
+from fabric_pipeline.detect.stragglers.series import LatencySeries, as_waiting_ranks_see_it
 from fabric_pipeline.detect.stragglers.thresholds import StragglerLimits
 
 _MAX_PAUSE_ROWS = 2  # normal rows that do not end a slow interval
@@ -68,14 +68,24 @@ def find_stragglers(
     They are numbered within run, group and operation, so that message sizes do not share a number.
     """
     limits = limits or StragglerLimits()
-    found = []
+    found: list[Straggler] = []
     numbers: Counter[tuple[str, str, str]] = Counter()
     for one in series:
-        for start, end in slow_intervals(one):
+        slow = [_straggler(one, a, b, limits) for a, b in slow_intervals(one)]
+        for straggler in slow + _waiting_for_a_rank(one, limits):
             numbers[one.run, one.communicator, one.op] += 1
-            number = numbers[one.run, one.communicator, one.op]
-            found.append(_straggler(one, start, end, number, limits))
+            straggler.interval = numbers[one.run, one.communicator, one.op]
+            found.append(straggler)
     return found
+
+
+def _waiting_for_a_rank(series: LatencySeries, limits: StragglerLimits) -> list[Straggler]:
+    """Where only ranks are timed, a late rank leaves the shortest duration as it is: look at the longest."""
+    if not series.of_ranks:
+        return []
+    longest = as_waiting_ranks_see_it(series, limits)
+    found = [_straggler(longest, a, b, limits) for a, b in slow_intervals(longest)]
+    return [one for one in found if one.late_ranks]
 
 
 def waiting_groups(stragglers: Sequence[Straggler]) -> set[tuple[str, str]]:
@@ -107,16 +117,15 @@ def slow_intervals(series: LatencySeries) -> list[tuple[int, int]]:
     ]
 
 
-def _straggler(
-    series: LatencySeries, start: int, end: int, number: int, limits: StragglerLimits
-) -> Straggler:
+def _straggler(series: LatencySeries, start: int, end: int, limits: StragglerLimits) -> Straggler:
+    """One interval, not numbered yet."""
     rows = series.rows[start : end + 1]
     duration_us = series.duration_us[start : end + 1]
     late = _late_ranks(rows, series, limits)
     times = [row["ts"] for row in rows if row["ts"] is not None]
     last = timedelta(microseconds=float(duration_us[-1]))
     return Straggler(
-        run=series.run, communicator=series.communicator, op=series.op, bytes=series.bytes, interval=number,
+        run=series.run, communicator=series.communicator, op=series.op, bytes=series.bytes, interval=0,
         start_ts=min(times) if times else None, end_ts=max(times) + last if times else None,
         kind="step" if series.unit_kind == "step" else "late_rank" if late else "whole_collective",
         shape=_shape(series, start, end), collectives=len(rows), latency_us=float(np.median(duration_us)),
@@ -146,6 +155,7 @@ def _late_ranks(
     with_ranks = [row for row in rows if row["rank_rows"] >= 2 and row["longest_us"]]
     if not with_ranks:
         return []
+    wait_share = limits.waiting_share if series.of_ranks else limits.late_share
     votes: Counter[tuple[int, str]] = Counter()
     for row in with_ranks:
         spread_us = (
@@ -153,8 +163,8 @@ def _late_ranks(
             if row["latest_us"] is not None
             else row["longest_us"] - row["shortest_us"]
         )
-        is_communication_slow = row["shortest_us"] > series.baseline_us * (1 + limits.late_share)
-        if spread_us <= limits.late_share * series.baseline_us or is_communication_slow:
+        is_communication_slow = row["shortest_us"] > series.pure_us * (1 + limits.late_share)
+        if spread_us <= wait_share * series.pure_us or is_communication_slow:
             continue
         prefix = "latest" if row["latest_rank"] is not None else "shortest"
         node, gpu = row[f"{prefix}_node"] or "unknown", row[f"{prefix}_gpu"]

@@ -9,7 +9,7 @@ which is the pure communication time because the late rank has the shortest kern
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -43,7 +43,8 @@ class LatencySeries:
     """Durations of like collectives of one run in order.
 
     `deviation` is ln(duration / baseline); `is_slow` flags rows above the limit; `rows` are the
-    database rows behind them (warm-up rows already set aside).
+    database rows behind them (warm-up rows already set aside). `pure_us` is the usual duration of
+    the communication alone; `of_ranks`: only ranks are timed, the durations are minima over them.
     """
 
     run: str
@@ -60,6 +61,8 @@ class LatencySeries:
     deviation: Floats
     is_slow: Flags
     threshold: float
+    pure_us: float
+    of_ranks: bool = False
 
     def times(self) -> list[datetime]:
         """Start times of the rows."""
@@ -87,6 +90,21 @@ def latency_series(connection: Any, limits: StragglerLimits | None = None) -> li
     return [_series(key, rows, own, limits) for key, rows in settled.items()]
 
 
+def as_waiting_ranks_see_it(series: LatencySeries, limits: StragglerLimits) -> LatencySeries:
+    """The longest duration of each collective in place of the shortest: it grows when a rank is late."""
+    longest_us = np.array(
+        [row["longest_us"] or row["whole_us"] for row in series.rows], dtype=float
+    )
+    is_given = series.baseline_source == "given"
+    baseline_us = series.baseline_us if is_given else max(float(np.quantile(longest_us, 0.2)), 1e-3)
+    deviation = np.log(np.maximum(longest_us, 1e-3) / baseline_us)
+    threshold = _threshold(deviation, limits)
+    return replace(
+        series, duration_us=longest_us, baseline_us=baseline_us, baseline_source="given" if is_given else "learnt", deviation=deviation,
+        is_slow=_median_of_three(deviation) > threshold, threshold=threshold,
+    )  # fmt: skip
+
+
 def _series(
     key: tuple[Any, ...],
     rows: list[dict[str, Any]],
@@ -102,7 +120,8 @@ def _series(
         run=key[0], communicator=key[1], op=key[2], bytes=key[3], unit_kind=key[5], nodes=nodes,
         ranks=_ranks(rows), rows=rows,
         duration_us=duration_us, baseline_us=baseline_us, baseline_source=source, deviation=deviation,
-        is_slow=_median_of_three(deviation) > threshold, threshold=threshold,
+        is_slow=_median_of_three(deviation) > threshold, threshold=threshold, pure_us=baseline_us,
+        of_ranks=not _has_whole(rows),
     )  # fmt: skip
 
 
@@ -119,17 +138,19 @@ def _nodes(rows: list[dict[str, Any]]) -> list[str]:
 
 def _durations(rows: list[dict[str, Any]]) -> Floats:
     # A series speaks of whole durations or of minima over ranks, never of a mixture of both.
-    whole = [row["whole_us"] for row in rows]
-    if sum(value is not None for value in whole) * 2 >= len(rows):
+    if _has_whole(rows):
         filled = [
-            value if value is not None else row["longest_us"]
-            for value, row in zip(whole, rows, strict=True)
+            row["whole_us"] if row["whole_us"] is not None else row["longest_us"] for row in rows
         ]
         return np.array(filled, dtype=float)
     return np.array(
         [row["shortest_us"] if row["shortest_us"] is not None else row["whole_us"] for row in rows],
         dtype=float,
     )
+
+
+def _has_whole(rows: list[dict[str, Any]]) -> bool:
+    return sum(row["whole_us"] is not None for row in rows) * 2 >= len(rows)
 
 
 def _without_warm_up(rows: list[dict[str, Any]], limits: StragglerLimits) -> list[dict[str, Any]]:

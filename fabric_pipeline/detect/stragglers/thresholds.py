@@ -22,5 +22,8 @@ class StragglerLimits:
     # A rank is late when it starts this much of the median later than the first one (NVRx: 8 ms is
     # Google CHS's default for whole steps; relative here, so that sizes do not matter).
     late_share: float = 0.05
+    # Where only ranks are timed, the others must wait a third of the collective for the late one (NVRx
+    # calls a rank a straggler below a relative score of 0.75).
+    waiting_share: float = 1 / 0.75 - 1
     # Sister runs of the same kind may be this much faster before their baseline counts.
     sister_margin: float = 0.04

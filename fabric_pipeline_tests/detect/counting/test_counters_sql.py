@@ -216,7 +216,7 @@ def test_refused_and_unknown_rows_are_not_counted(connection: Any) -> None:
 STEPS = st.lists(st.integers(0, 10**6), min_size=1, max_size=12)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     lives=st.lists(STEPS, min_size=1, max_size=4),
     repeated=st.booleans(),

@@ -138,6 +138,56 @@ def test_a_late_rank_of_an_unnamed_node_stays_unnamed(connection: Any) -> None:
     assert (found.late_ranks, found.late_places) == ([1], ["unknown:unknown"])
 
 
+def ranks_only(late: range, late_us: list[float], usual: float = 1000.0) -> list[Row]:
+    """Four ranks of which each is timed; in the collectives of `late` they take `late_us`."""
+    return [
+        timing(
+            n,
+            (late_us[rank] if n in late else usual) + rank,
+            n * 10.0,
+            rank=rank,
+            node="n1",
+            gpu=rank,
+        )
+        for n in range(60)
+        for rank in range(4)
+    ]
+
+
+def test_a_late_rank_is_found_where_only_ranks_are_timed(connection: Any) -> None:
+    rows = ranks_only(range(20, 40), [3000.0, 3000.0, 1000.0, 3000.0])
+    (found,) = stragglers_of(connection, rows)
+    assert (found.kind, found.late_ranks, found.late_places) == ("late_rank", [2], ["n1:gpu2"])
+    assert (found.collectives, found.latency_us, found.baseline_us) == (20, 3003, 1003)
+    assert waiting_groups([found]) == {("r1", "world")}
+
+
+@pytest.mark.parametrize(
+    ("late_us", "kinds"),
+    [
+        ([1400.0, 1400.0, 1000.0, 1400.0], ["late_rank"]),
+        ([1300.0, 1300.0, 1000.0, 1300.0], []),  # they wait less than a third of a collective
+        (
+            [3000.0, 3000.0, 2000.0, 3000.0],
+            ["whole_collective"],
+        ),  # the communication itself is slow
+        ([3000.0, 3000.0, 3000.0, 3000.0], ["whole_collective"]),
+    ],
+)
+def test_waiting_is_told_from_slow_communication(
+    connection: Any, late_us: list[float], kinds: list[str]
+) -> None:
+    assert [s.kind for s in stragglers_of(connection, ranks_only(range(20, 40), late_us))] == kinds
+
+
+def test_ranks_that_are_late_by_turns_name_nobody(connection: Any) -> None:
+    rows = ranks_only(range(0), [])
+    for row in rows:
+        if 20 <= row["seq"] < 40 and row["rank"] != row["seq"] % 4:
+            row["duration_us"] = 3000.0
+    assert stragglers_of(connection, rows) == []
+
+
 def test_rows_round_trip_through_json(connection: Any) -> None:
     (found,) = stragglers_of(connection, with_ranks(SLOW, [[3000.0, 1000.0]]))
     row = dict(zip(TABLES["stragglers"].column_names, found.row("d1"), strict=True))

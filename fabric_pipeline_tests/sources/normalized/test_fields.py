@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
@@ -18,9 +17,10 @@ from fabric_pipeline.sources.normalized.fields import (
     optional_time,
     parse_time,
 )
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import connect, scalar
 
 BERLIN = ZoneInfo("Europe/Berlin")
+CONNECTION = connect()
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,8 @@ def test_sql_reads_the_same_moment(
     if offset is not None:
         moment = moment.replace(tzinfo=timezone(timedelta(minutes=offset)))
     text = moment.isoformat(sep)
-    with closing(connect()) as con:
-        con.execute(f"set TimeZone = '{zone}'")
-        sql = "select epoch_us(try_cast(? as timestamptz))"
-        ((micros,),) = con.execute(sql, [text]).fetchall()
+    CONNECTION.execute(f"set TimeZone = '{zone}'")
+    micros = scalar(CONNECTION, "select epoch_us(try_cast(? as timestamptz))", [text])
     assert parse_time(text, ZoneInfo(zone)) == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(
         microseconds=micros
     )

@@ -54,7 +54,7 @@ timings = st.fixed_dictionaries(
 
 
 @given(st.lists(timings, min_size=1, max_size=6))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_csv_jsonl_and_parquet_read_back_equal(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     columns = list(rows[0])
     text = io.StringIO()
@@ -90,16 +90,10 @@ def test_csv_jsonl_and_parquet_read_back_equal(tmp_path: Path, rows: list[dict[s
 def _parquet(folder: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> bytes:
     path = folder / "made.parquet"
     con = connect()
-    kinds = {
-        "run": "varchar",
-        "op": "varchar",
-        "model": "varchar",
-        "bytes": "bigint",
-        "rank": "bigint",
-    }
-    con.execute(
-        f"create table made ({', '.join(f'{c} {kinds.get(c, "double")}' for c in columns)})"
-    )
+    kinds = dict.fromkeys(("run", "op", "model"), "varchar")
+    kinds |= dict.fromkeys(("bytes", "rank"), "bigint")
+    ddl = ", ".join(f"{name} {kinds.get(name, 'double')}" for name in columns)
+    con.execute(f"create table made ({ddl})")
     marks = ", ".join("?" for _ in columns)
     con.executemany(f"insert into made values ({marks})", [[r[c] for c in columns] for r in rows])
     con.execute(f"copy made to {literal(str(path))} (format parquet)")

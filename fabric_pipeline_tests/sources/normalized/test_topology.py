@@ -147,7 +147,7 @@ json_values = st.recursive(
         json_values | st.lists(json_values, max_size=4),
     )
 )
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_json_gives_a_graph(tmp_path: Path, value: dict[str, Any]) -> None:
     """Whatever is kept can be walked, stored and made into the graph again."""
     result = read(tmp_path, value)
