@@ -18,12 +18,12 @@ setup-test: $(VENV)/.installed-test
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else 0'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.installed-test: requirements-test.lock $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-test.lock
 	@touch $@
 
 lint: setup-test
@@ -38,8 +38,8 @@ docs: setup
 
 # Needs uv; the result names no index host.
 lock:
-	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --constraint constraints.txt -o requirements.lock pyproject.toml requirements-build.in
-	uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --quiet --upgrade --constraint requirements.lock --extra test -o requirements-test.lock pyproject.toml
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-strip-extras --no-header --quiet --upgrade --constraint constraints.txt -o requirements.lock pyproject.toml requirements-build.in
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-strip-extras --no-header --quiet --upgrade --constraint requirements.lock --extra test -o requirements-test.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .dagster data/warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -127,18 +127,7 @@ def _stands_alone(finding: Finding) -> bool:
 
 
 def _record(finding: Finding, symptoms: Iterable[Finding], context: Context) -> IncidentRecord:
-    topology, numbers = context.topology, finding.numbers
-    parsed = parse_component(finding.component)
-    far_end = finding.far_end or topology.far_end(finding.component)
     fault = fault_type_of(finding)
-    severity = _SEVERITY[finding.severity]
-    link = topology.link_of(finding.component)
-    link_type = str(numbers.get("link_type") or "") or (
-        link.link_type if link else link_type_of(parsed.interface)
-    )
-    action = action_for(fault, link_type, finding.is_link, severity)
-    degradation = numbers.get("degradation_pct")
-    lost = numbers.get("lost_gpu_s")
     record = IncidentRecord(
         incident_id=incident_id(finding, context),
         drop=context.drop,
@@ -146,52 +135,68 @@ def _record(finding: Finding, symptoms: Iterable[Finding], context: Context) -> 
         status="open" if finding.accuses else "watch",
         first_seen=finding.first_seen,
         last_seen=finding.last_seen,
-        isolated_component=finding.component,
-        far_end=far_end,
-        place=_place(finding.component, topology),
-        far_place=_place(far_end, topology) if far_end else Place(),
-        link_type=link_type
-        if link_type in ("nvlink", "pcie", "infiniband", "roce", "ethernet")
-        else "",
-        fabric_or_switch_port=_switch_port(finding.component, far_end),
-        lane=parsed.lane,
-        cable_id=link.cable_id if link else "",
-        part_reference=link.part if link else "",
         fault_type=fault,
         error_class=finding.error_class,
         class_basis=finding.class_basis,
-        severity=severity,
+        severity=_SEVERITY[finding.severity],
         ticket_priority=_priority(finding),
-        action_code=action,
-        action_text=ACTIONS[action],
         summary=_summary(finding, fault),
         reasoning=_reasoning(finding),
         would_change_the_verdict=would_change(finding, fault),
-        degradation_pct=round(degradation, 1) if degradation is not None else None,
-        degradation_exact=f"{degradation:.6f}" if degradation is not None else "",
-        latency_us=numbers.get("latency_us"),
-        baseline_us=numbers.get("baseline_us"),
-        affected_runs=list(numbers.get("runs") or []),
-        affected_ranks=list(numbers.get("late_ranks") or []),
-        gpu_hours_lost=round(lost / 3600, 6) if lost else None,
-        straggler_p_value=numbers.get("p_value"),
-        score=float(numbers.get("score") or 0.0),
         confidence=confidence(finding),
         evidence_grade=evidence_grade(finding),
         alternatives=_alternatives(finding),
         symptoms=[Symptom(component=s.component, kind=s.kind, reason=s.reason) for s in symptoms],
-        rules=[_rule(rule) for rule in numbers.get("rules") or []],
+        rules=[_rule(rule) for rule in finding.numbers.get("rules") or []],
         repeat_count=context.repeats.get(finding.component, 0),
-        numbers={
-            key: value
-            for key, value in numbers.items()
-            if key in _KEPT_NUMBERS and value is not None
-        },
         evidence=[_evidence(n, ref, context) for n, ref in enumerate(finding.evidence, 1)],
+        **_where(finding, fault, context.topology),
+        **_effect(finding.numbers),
     )
     return record.model_copy(update={"evidence_sha256": evidence_hash(record)})
 
 
+def _where(finding: Finding, fault: FaultType, topology: Topology) -> dict[str, Any]:
+    """Both ends, their places, the link's type and parts, and what to do about it."""
+    parsed = parse_component(finding.component)
+    far_end = finding.far_end or topology.far_end(finding.component)
+    link = topology.link_of(finding.component)
+    stated = str(finding.numbers.get("link_type") or "")
+    link_type = stated or (link.link_type if link else link_type_of(parsed.interface))
+    action = action_for(fault, link_type, finding.is_link, _SEVERITY[finding.severity])
+    return {
+        "isolated_component": finding.component,
+        "far_end": far_end,
+        "place": _place(finding.component, topology),
+        "far_place": _place(far_end, topology) if far_end else Place(),
+        "link_type": link_type if link_type in _LINK_TYPES else "",
+        "fabric_or_switch_port": _switch_port(finding.component, far_end),
+        "lane": parsed.lane,
+        "cable_id": link.cable_id if link else "",
+        "part_reference": link.part if link else "",
+        "action_code": action,
+        "action_text": ACTIONS[action],
+    }
+
+
+def _effect(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """What the fault costs, as far as it was measured."""
+    degradation, lost = numbers.get("degradation_pct"), numbers.get("lost_gpu_s")
+    return {
+        "degradation_pct": None if degradation is None else round(degradation, 1),
+        "degradation_exact": "" if degradation is None else f"{degradation:.6f}",
+        "latency_us": numbers.get("latency_us"),
+        "baseline_us": numbers.get("baseline_us"),
+        "affected_runs": list(numbers.get("runs") or []),
+        "affected_ranks": list(numbers.get("late_ranks") or []),
+        "gpu_hours_lost": round(lost / 3600, 6) if lost else None,
+        "straggler_p_value": numbers.get("p_value"),
+        "score": float(numbers.get("score") or 0.0),
+        "numbers": {key: numbers[key] for key in _KEPT_NUMBERS if numbers.get(key) is not None},
+    }
+
+
+_LINK_TYPES = ("nvlink", "pcie", "infiniband", "roce", "ethernet")
 _KEPT_NUMBERS = (
     "counts", "max_rate_per_hour", "surprise", "peers", "overlap_share", "covered_share", "effect_pct", "q_value", "is_snapshot",
 )  # fmt: skip

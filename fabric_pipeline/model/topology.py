@@ -121,6 +121,10 @@ class Topology:
         found = {key: owner[key] for key in keys if owner.get(key) not in (None, "")}
         return {"site": self.site, **found} if self.site else found
 
+    def _note_conflict(self, text: str) -> None:
+        if text not in self.conflicts:
+            self.conflicts.append(text)
+
     def _add(self, part: TopologyPart) -> None:
         self.site = self.site or part.site
         for node in part.nodes:
@@ -138,7 +142,7 @@ class Topology:
             if value in (None, "", []):
                 continue
             if key in old and old[key] != value and not isinstance(value, list):
-                self.conflicts.append(
+                self._note_conflict(
                     f"{name}: {key} is {old[key]!r} in one source and {value!r} in another"
                 )
             if isinstance(value, list) and isinstance(old.get(key, []), list):
@@ -161,7 +165,7 @@ class Topology:
                 if known.get(key) in (None, ""):
                     known[key] = value
                 elif key in _STEADY and value not in (None, "") and not _is_same(known, item, key):
-                    self.conflicts.append(
+                    self._note_conflict(
                         f"{place[0]}: {key} of {which} is {known[key]!r} in one source and {value!r} in another"
                     )
         return merged
@@ -185,9 +189,7 @@ class Topology:
             known = self._link_by_end.get(end)
             if known is not None and far not in (known.a, known.b):
                 other = known.b if known.a == end else known.a
-                self.conflicts.append(
-                    f"{end} ends at {other} in one source and at {far} in another"
-                )
+                self._note_conflict(f"{end} ends at {other} in one source and at {far} in another")
         known = self._link_by_end.get(link.a)
         if known is not None:
             if link.b in (known.a, known.b):

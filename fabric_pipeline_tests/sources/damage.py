@@ -19,6 +19,7 @@ from fabric_pipeline.store.parquet_rows import ParquetFile
 
 _FOLDER = Path(__file__).with_name("specimens")
 _NUMBER = re.compile(rb"\d+")
+_EDGE = re.compile(rb"\b|\n")
 _HUGE = (
     b"9" * 400, b"-1", b"1e400", b"nan", b"-inf", b"18446744073709551616", b"0x7fffffff", b"1_000",
     b"99999-1", b"\xd9\xa3", "²".encode(), "½".encode(), b"9223372036854775794", b"4294967295", b"0" * 5000 + b"1", b"1.2.3",
@@ -26,6 +27,10 @@ _HUGE = (
 _ODD = (
     "\u202e", "\ufeff", "\x00", "\x1b[31m", "\r", "\u2028", "\U0001f525", "é", "\ud7ff", "\x85", "İ",
     '"', "'", "<script>", "'; drop table raw_telemetry; --", "\\", "{{", "%s", "\t", ",", "\n\n",
+)  # fmt: skip
+_RUNS = (
+    b" ", b"\t", b"-", b"=", b"[", b"{", b"(", b'"', b":", b"0", b"9", b"a", b"/", b".", b",", b"_", b"x ", b"0 ", b"a:",
+    b"a.", b"- ", b"[ ", b"\\", b"<", b"|", b"#", b"\x1b[", b"a=", b"GPU ", b"link ", b"=(", b"\r", b"\n", "\u00a0".encode(),
 )  # fmt: skip
 _STORMS = (b"[", b"{", b"(", b'{"a":', b"<x>", b"==(", b"|", b"  ", b"\t", b"- ", b'"', b"\\", b":")
 
@@ -72,6 +77,15 @@ def damaged(seed: int, known: dict[str, bytes]) -> tuple[str, bytes]:
     for _ in range(rng.choice((1, 1, 2, 3, 6))):
         data = rng.choice(_WAYS)(rng, data, known)
     return name, data
+
+
+def storm(seed: int, known: dict[str, bytes]) -> tuple[str, bytes]:
+    """A valid file with 60,000 characters of one kind where a word of it begins or ends."""
+    rng = random.Random(seed)  # noqa: S311
+    name = rng.choice(sorted(known))
+    places = [found.start() for found in _EDGE.finditer(known[name])] or [0]
+    at, what = rng.choice(places), rng.choice(_RUNS)
+    return name, known[name][:at] + what * (60_000 // len(what)) + known[name][at:]
 
 
 def junk(seed: int) -> bytes:

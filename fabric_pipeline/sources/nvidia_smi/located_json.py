@@ -107,9 +107,9 @@ class _Reader:
     def run(self) -> None:
         while self._step():
             pass
-        begun = self.text[: self.position].rstrip()  # a line feed at the end begins no line
-        is_over = self.position >= len(self.text)
-        self.document.last_line = begun.count("\n") + 1 if is_over else self.line
+        self.document.last_line = self.line
+        if self.position >= len(self.text):  # line feeds at the end begin no line of the document
+            self.document.last_line -= self.text.count("\n", len(self.text.rstrip()))
 
     def _fail(self, problem: str) -> bool:
         self.document.problem = problem

@@ -1,0 +1,86 @@
+"""Damaged files, random files and storms of one character: no reader raises, hangs or makes readings up."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from fabric_pipeline.sources.registry import BUILT_IN, readers, recognise
+from fabric_pipeline_tests.sources.damage import (
+    damaged,
+    faults,
+    junk,
+    parquet_specimens,
+    source,
+    specimens,
+    storm,
+)
+from fabric_pipeline_tests.workflows.readout import read_files
+
+INPUTS, JUNKS, STORMS = 900, 100, 60
+SLOW_S = 5.0  # for one reader and one file; a thousand times what it takes when nothing is wrong
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return specimens() | parquet_specimens(tmp_path_factory.mktemp("made"))
+
+
+def test_there_is_a_specimen_of_every_format(tmp_path: Path, known: dict[str, bytes]) -> None:
+    formats = {name.partition(".")[0] for name in known}
+    assert set(BUILT_IN) - formats == WITHOUT_SPECIMEN
+    for name, data in known.items():
+        assert recognise(source(tmp_path / "file", data)).format_id == name.partition(".")[0]
+
+
+# Read from gzip alone, which survives no damage.
+WITHOUT_SPECIMEN = {"straggler_timeline_json"}
+
+
+def _read_by_all(path: Path, data: bytes, label: str) -> tuple[list[str], int]:
+    """Every reader that takes the file reads it; what is wrong, and how many counters were found."""
+    file, wrong, found = source(path, data), [], 0
+    for reader in readers():
+        start = time.monotonic()
+        if reader.score(file) > 0:
+            result = reader.read(file)
+            found += sum(bool(reading.counter) for reading in result.readings)
+            wrong += [f"{label}, {reader.format_id}: {fault}" for fault in faults(file, result)]
+        if time.monotonic() - start > SLOW_S:
+            wrong.append(f"{label}, {reader.format_id}: too slow")
+    return wrong, found
+
+
+def test_damaged_files(tmp_path: Path, known: dict[str, bytes]) -> None:
+    wrong: list[str] = []
+    for seed in range(INPUTS):
+        name, data = damaged(seed, known)
+        wrong += _read_by_all(tmp_path / "file", data, f"seed {seed} from {name}")[0]
+    assert wrong == []
+
+
+def test_random_files_give_no_reading(tmp_path: Path) -> None:
+    for seed in range(JUNKS):
+        wrong, found = _read_by_all(tmp_path / "file", junk(seed), f"junk {seed}")
+        assert (wrong, found) == ([], 0)
+
+
+def test_storms_of_one_character_take_no_longer(tmp_path: Path, known: dict[str, bytes]) -> None:
+    """A pattern that tries every split of a run of blanks would take minutes here."""
+    wrong: list[str] = []
+    for seed in range(STORMS):
+        name, data = storm(seed, known)
+        wrong += _read_by_all(tmp_path / "file", data, f"storm {seed} in {name}")[0]
+    assert wrong == []
+
+
+def test_damaged_files_as_one_drop(tmp_path: Path, known: dict[str, bytes]) -> None:
+    """What readers made of them fits the tables, and nothing is lost between them."""
+    files = {f"{seed:03}.txt": damaged(seed, known)[1] for seed in range(5000, 5080)}
+    readout = read_files(tmp_path, files, is_checked=True)
+    assert readout.violations == []
+    assert readout.balances
+    assert [r.problem for r in readout.read.files if "report this fault" in r.problem] == []
+    assert readout.read.problems == []
