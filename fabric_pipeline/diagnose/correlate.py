@@ -6,8 +6,9 @@ flattered by autocorrelation. No random numbers: all shifts are tried.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 from math import log10
@@ -68,6 +69,7 @@ class Correlation:
     q_value: float | None = None
     score: float = 0.0
     candidate_rank: int = 1
+    covered_bins: list[int] = field(default_factory=list)
 
     def row(self, drop: str) -> tuple[Any, ...]:
         """Values in the column order of straggler_correlations."""
@@ -75,7 +77,7 @@ class Correlation:
         return (
             drop, self.run, self.communicator, parsed.node, parsed.interface, self.far_end, self.in_path, self.bins, self.slow_bins, self.error_bins,
             self.overlap_bins, self.lag_bins, self.overlap_share, self.covered_share, self.effect_pct, self.p_value, self.q_value,
-            self.score, self.candidate_rank,
+            self.score, self.candidate_rank, json.dumps(self.covered_bins),
         )  # fmt: skip
 
 
@@ -178,6 +180,7 @@ def _compare(
         run=series.run, communicator=series.communicator, component=component, far_end=far_end, in_path=in_path, bins=len(slow), slow_bins=slow_bins,
         error_bins=error_bins, overlap_bins=int(overlap), lag_bins=lag, overlap_share=overlap / max(error_bins, 1),
         covered_share=min(overlap / max(slow_bins, 1), 1.0), effect_pct=_effect_pct(deviation, moved), p_value=p_value,
+        covered_bins=[int(bin_) for bin_ in np.flatnonzero(moved & (slow > 0))],
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from fabric_pipeline.diagnose.state_effects import explain_by_state
 from fabric_pipeline.diagnose.straggler_findings import straggler_findings
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline.diagnose.verdict import verdict
+from fabric_pipeline.model.components import parse_component
 from fabric_pipeline.model.findings import Finding
 from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, Run, UnknownFact
 from fabric_pipeline.model.topology import Topology
@@ -51,6 +52,7 @@ class Evidence:
     absences: Sequence[Finding] = ()
     topology: Topology = field(default_factory=Topology)
     has_timing: bool = False
+    timed_nodes: frozenset[str] = frozenset()
     has_measurements: bool = False
 
 
@@ -88,11 +90,18 @@ def _link_findings(
 ) -> list[Finding]:
     found = []
     for case in cases:
-        finding = link_finding(case, evidence.stragglers, evidence.has_timing, limits)
+        finding = link_finding(case, evidence.stragglers, _is_timed(case, evidence), limits)
         if finding is not None:
             finding.alternatives += alternatives(case, cases, evidence.stragglers)
             found.append(finding)
     return found
+
+
+def _is_timed(case: LinkCase, evidence: Evidence) -> bool:
+    """True when a timed run may have used the link: only then can "no effect" be said of it."""
+    ends = {parse_component(end).node for end in (case.component, case.far_end) if end} - {""}
+    unknown = not evidence.timed_nodes or not ends
+    return evidence.has_timing and (unknown or bool(ends & evidence.timed_nodes))
 
 
 def _guilty_by_run(cases: Sequence[LinkCase]) -> dict[str, list[str]]:

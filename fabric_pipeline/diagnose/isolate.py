@@ -14,6 +14,8 @@ from fabric_pipeline.diagnose.correlate import Correlation
 from fabric_pipeline.diagnose.link_cases import LinkCase
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 
+_MOSTLY = 0.5  # a run counts as explained when at least this share of its slow time is
+
 
 def hold_responsible(cases: Sequence[LinkCase], limits: IsolationLimits) -> set[str]:
     """Mark the guilty correlations in the cases; returns the runs whose slow time is explained."""
@@ -23,19 +25,24 @@ def hold_responsible(cases: Sequence[LinkCase], limits: IsolationLimits) -> set[
         if _is_beyond_chance(fitting, limits):
             for one in fitting:
                 candidates.setdefault(one.run, []).append((case, one))
-    explained = set()
-    for run, pairs in candidates.items():
-        covered = 0.0
-        for case, one in sorted(pairs, key=lambda pair: (-pair[1].score, pair[0].component)):
-            if covered and covered + one.covered_share > 1.1:
-                # The slow time is already explained by better candidates.
-                case.outweighed_by += [c.component for c, _ in pairs if one.run in _runs(c)]
-                continue
-            case.guilty_of.append(one)
-            covered += one.covered_share
-        if covered >= 0.5:
-            explained.add(run)
-    return explained
+    return {run for run, pairs in candidates.items() if _explain_away(pairs, limits) >= _MOSTLY}
+
+
+def _explain_away(pairs: Sequence[tuple[LinkCase, Correlation]], limits: IsolationLimits) -> float:
+    """Give each slow bin to the best candidate that covers it; returns the largest share explained of a group."""
+    taken: dict[str, set[int]] = {}
+    share = 0.0
+    for case, one in sorted(pairs, key=lambda pair: (-pair[1].score, pair[0].component)):
+        covered = taken.setdefault(one.communicator, set())
+        new = set(one.covered_bins) - covered
+        if len(new) < limits.covered_share * one.slow_bins:
+            # The slow time it covers is already explained by better candidates.
+            case.outweighed_by += [c.component for c, _ in pairs if one.run in _runs(c)]
+            continue
+        case.guilty_of.append(one)
+        covered |= new
+        share = max(share, len(covered) / max(one.slow_bins, 1))
+    return share
 
 
 def _runs(case: LinkCase) -> set[str]:

@@ -51,5 +51,6 @@ TABLE = Table(
         ),
         number("score", "Evidence for this link, for ranking"),
         whole("candidate_rank", "Place among the candidates of the run from 1", minimum=1),
+        text("covered_bins", "Numbers of the slow bins that the errors cover, JSON list"),
     ),
 )

@@ -114,8 +114,17 @@ def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = (
             connection, "select count(*) from collective_timings where ts is not null"
         )
         > 0,
+        timed_nodes=_timed_nodes(connection),
         has_measurements=_has_measurements(connection),
     )
+
+
+def _timed_nodes(connection: Any) -> frozenset[str]:
+    """Nodes of the runs with timed collectives, as the runs or their rows name them."""
+    rows = connection.execute(
+        "select distinct run_nodes, node from collective_timings where ts is not null"
+    ).fetchall()
+    return frozenset({node for nodes, own in rows for node in (*json.loads(nodes), own) if node})
 
 
 def _has_measurements(connection: Any) -> bool:
@@ -185,6 +194,7 @@ def _correlations(connection: Any) -> list[Correlation]:
         connection, "select * from straggler_correlations order by run, candidate_rank"
     ):
         row["component"] = component_id(row.pop("node"), row.pop("interface"))
+        row["covered_bins"] = json.loads(row["covered_bins"])
         row.pop("drop")
         found.append(Correlation(**row))
     return found

@@ -88,9 +88,11 @@ def _encoding(path: Path) -> str:
 
 def _bounded_lines(source: TextIO) -> Iterator[str]:
     """Lines with what no row can hold marked; only a line feed ends a line, an overlong one is cut."""
+    marks = "\ufeff"  # of byte order, in front of the first line: DuckDB would drop one of its own
     while line := source.readline(_LONG_LINE):
         text, is_ended = line.removesuffix("\n"), line.endswith("\n")
-        text = text.rstrip("\r")  # several: converted twice
+        text = text.rstrip("\r").lstrip(marks)  # several line ends: converted twice
+        marks = ""
         for character in ("\0", "\r", LINE_SEPARATOR):
             text = text.replace(character, CONTROL)
         if not is_ended and len(line) == _LONG_LINE:

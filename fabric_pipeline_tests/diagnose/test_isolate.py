@@ -56,7 +56,7 @@ def test_limits_of_responsibility(match: dict[str, object], is_guilty: bool) -> 
 
 
 def test_a_little_explained_leaves_the_run_unexplained() -> None:
-    for covered, explained in ((0.5, {"r1"}), (0.49, set())):
+    for covered, explained in ((0.5, {"r1"}), (0.45, set())):
         assert hold_responsible([case(A, "r1", covered_share=covered)], LIMITS) == explained
 
 
@@ -68,11 +68,22 @@ def test_a_weaker_coincident_candidate_is_explained_away() -> None:
 
 
 def test_a_second_link_may_explain_what_the_first_leaves_over() -> None:
-    first, second = case(A, covered_share=0.6, score=8.0), case(B, covered_share=0.4, score=7.0)
+    first = case(A, covered_share=0.6, score=8.0)
+    second = case(B, covered_share=0.4, score=7.0, covered_bins=list(range(12, 20)))
     assert guilty(first, second) == [A, B]
-    assert hold_responsible([case(A, covered_share=0.3), case(B, covered_share=0.3)], LIMITS) == {
-        "r1"
-    }
+    assert hold_responsible(
+        [
+            case(A, covered_share=0.3),
+            case(B, covered_share=0.3, covered_bins=list(range(10, 16))),
+        ],
+        LIMITS,
+    ) == {"r1"}
+
+
+def test_the_same_slow_time_is_explained_once() -> None:
+    first, second = case(A, covered_share=0.5, score=8.0), case(B, covered_share=0.5, score=7.0)
+    assert guilty(first, second) == [A], "both cover the same half of the slow bins"
+    assert second.outweighed_by == [A]
 
 
 def test_equal_candidates_are_decided_by_name_so_that_reruns_agree() -> None:

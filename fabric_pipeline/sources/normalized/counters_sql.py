@@ -28,6 +28,7 @@ _MARK_RULES = " ".join(
 
 # Evidence shows the usual replacement character in place of our own marks.
 _UNMARKED = f"translate(r.line_text, chr({ord(OVERLONG)}) || chr({ord(CONTROL)}), repeat(chr({ord(BAD_BYTES)}), 2))"
+_LINK_TYPES = ", ".join(f"'{name}'" for name in LINK_TYPES)
 _HAS_CONTENT = "trim(line_text, chr(32) || chr(9) || chr(11) || chr(12)) <> ''"
 
 _TEXT_COLUMNS = (
@@ -122,12 +123,38 @@ def staged_sql(rows: str) -> str:
     `rows` is SQL of one of the functions above. Parameters, in order: hint node, format, parser
     version, file, latest acceptable time. Needs the relation `counter_catalogue`.
     """
-    up, down, types = (
-        ", ".join(f"'{word}'" for word in sorted(words))
-        for words in (UP_WORDS, DOWN_WORDS, LINK_TYPES)
+    return f"""
+    with read as ({_read_sql(rows)}), params as (select ? as hint_node, ? as format, ? as parser_version, ? as file, ?::timestamptz as latest)
+    select p.file, r.line, p.format, p.parser_version, coalesce(left(r.time_text, {MAX_TEXT}), '') as time_text,
+        left(case when r.broken is not null then {_UNMARKED}
+                  else concat_ws(' ', r.node_text, r.gpu_text, r.link_text, r.lane_text) end, {MAX_TEXT}) as entity_text,
+        coalesce(left(r.counter_text, {MAX_TEXT}), '') as counter_text, coalesce(left(r.value_text, {MAX_TEXT}), '') as value_text,
+        left(coalesce(r.node_text, p.hint_node), {MAX_NAME}) as node,
+        left(case when r.needs_gpu and r.gpu_number <> '' then 'gpu' || r.gpu_number || '/' || r.link_text
+             else coalesce(r.link_text, '') end, {MAX_NAME}) as interface,
+        case when lower(r.link_type_text) in ({_LINK_TYPES}) then lower(r.link_type_text) else '' end as link_type, r.lane_number as lane,
+        c.counter, coalesce(c.kind, '') as kind, case when r.lane_number is null then 'link' else 'lane' end as scope, r.ts,
+        case when not c.is_blank_value(r.number) and isfinite(r.number) then r.number end as value,
+        case when r.is_blank_word or c.is_blank_value(r.number) then 'not_supported'
+             when r.ts > p.latest then 'clock_skew'
+             when r.number = c.ceiling then 'saturated' else 'ok' end as quality,
+        left(coalesce(r.gpu_uuid, ''), {MAX_NAME}) as gpu_uuid, try_cast(r.socket_text as integer) as socket,
+        case when c.kind = 'gauge' and c.counter = 'link_up' then left(r.value_text, {MAX_TEXT}) else '' end as state,
+        {_rule_sql()} as rule
+    from read r cross join params p left join counter_catalogue c on c.counter = r.counter_key
+    """.replace(
+        "c.is_blank_value(r.number)",
+        "coalesce(r.number in (select value from blank_values), false)",
+    )
+
+
+def _read_sql(rows: str) -> str:
+    """The long text rows with times, numbers and indices read from their texts."""
+    up, down = (
+        ", ".join(f"'{word}'" for word in sorted(words)) for words in (UP_WORDS, DOWN_WORDS)
     )
     word = "r.counter_key = 'link_up' and lower(value_text)"
-    read = f"""
+    return f"""
     select *,
         case when regexp_full_match(time_text, '[12]\\d{{3}}-\\d\\d-\\d\\d[T ].*') then try_cast(time_text as timestamptz) end as ts,
         case when is_blank_word then null
@@ -141,29 +168,17 @@ def staged_sql(rows: str) -> str:
               coalesce(lower(value_text) in ('n/a', '[n/a]', 'na', 'skip', 'not supported', '[not supported]', 'nan'), false) as is_blank_word
           from ({rows})) r
     """
+
+
+def _rule_sql() -> str:
+    """Why a reading is refused, in words; NULL when it is accepted."""
     return f"""
-    with read as ({read}), params as (select ? as hint_node, ? as format, ? as parser_version, ? as file, ?::timestamptz as latest)
-    select p.file, r.line, p.format, p.parser_version, coalesce(left(r.time_text, {MAX_TEXT}), '') as time_text,
-        left(case when r.broken is not null then {_UNMARKED}
-                  else concat_ws(' ', r.node_text, r.gpu_text, r.link_text, r.lane_text) end, {MAX_TEXT}) as entity_text,
-        coalesce(left(r.counter_text, {MAX_TEXT}), '') as counter_text, coalesce(left(r.value_text, {MAX_TEXT}), '') as value_text,
-        left(coalesce(r.node_text, p.hint_node), {MAX_NAME}) as node,
-        left(case when r.needs_gpu and r.gpu_number <> '' then 'gpu' || r.gpu_number || '/' || r.link_text
-             else coalesce(r.link_text, '') end, {MAX_NAME}) as interface,
-        case when lower(r.link_type_text) in ({types}) then lower(r.link_type_text) else '' end as link_type, r.lane_number as lane,
-        c.counter, coalesce(c.kind, '') as kind, case when r.lane_number is null then 'link' else 'lane' end as scope, r.ts,
-        case when not c.is_blank_value(r.number) and isfinite(r.number) then r.number end as value,
-        case when r.is_blank_word or c.is_blank_value(r.number) then 'not_supported'
-             when r.ts > p.latest then 'clock_skew'
-             when r.number = c.ceiling then 'saturated' else 'ok' end as quality,
-        left(coalesce(r.gpu_uuid, ''), {MAX_NAME}) as gpu_uuid, try_cast(r.socket_text as integer) as socket,
-        case when c.kind = 'gauge' and c.counter = 'link_up' then left(r.value_text, {MAX_TEXT}) else '' end as state,
         case when r.broken is not null then r.broken
              when r.counter_text is null then 'row names no counter'
              when c.counter is null then 'counter ' || left(r.counter_text, 80) || ' is not in the catalogue: kept here, not judged'
              when r.link_text is null then 'row names no link'
              when greatest(length(r.link_text), length(r.node_text)) > {MAX_NAME} then 'node or link has more than {MAX_NAME} characters'
-             when lower(r.link_type_text) not in ({types}) then 'link_type ' || left(r.link_type_text, 40) || ' is not one of {", ".join(LINK_TYPES)}'
+             when lower(r.link_type_text) not in ({_LINK_TYPES}) then 'link_type ' || left(r.link_type_text, 40) || ' is not one of {", ".join(LINK_TYPES)}'
              when r.needs_gpu and r.gpu_number = '' then 'gpu ' || left(r.gpu_text, 40) || ' is no GPU index'
              when r.lane_text is not null and r.lane_number is null then 'lane ' || left(r.lane_text, 40) || ' is no lane number'
              when r.time_text is not null and r.ts is null then 'time ' || left(r.time_text, 40) || ' is not ISO 8601 (such as 2026-11-20T08:00:00Z)'
@@ -172,12 +187,8 @@ def staged_sql(rows: str) -> str:
              when not isfinite(r.number) then 'value ' || left(r.value_text, 40) || ' is not a finite number'
              when r.number > {MAX_NUMBER:.0f} then 'value ' || left(r.value_text, 40) || ' is larger than a 64-bit counter can be'
              when r.number < 0 then 'a counter or state cannot be negative: ' || left(r.value_text, 40)
-        end as rule
-    from read r cross join params p left join counter_catalogue c on c.counter = r.counter_key
-    """.replace(
-        "c.is_blank_value(r.number)",
-        "coalesce(r.number in (select value from blank_values), false)",
-    )
+        end
+    """
 
 
 def _identity(cells: dict[str, str]) -> str:
