@@ -81,6 +81,7 @@ _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
         "slow_bins": (("collective_timings", "duration_us"),),
         "error_bins": (("link_counters", "delta"), ("link_counters", "ts")),
         "overlap_bins": _COINCIDENCE,
+        "covered_bins": _COINCIDENCE,
         "lag_bins": _COINCIDENCE,
         "overlap_share": _COINCIDENCE,
         "covered_share": _COINCIDENCE,

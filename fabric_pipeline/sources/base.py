@@ -46,7 +46,7 @@ class SourceFile:
     """One file of a drop, read lazily.
 
     `name` is how the file is shown (path relative to the drop). `text` replaces undecodable bytes
-    by U+FFFD so that a reader sees every line; `bad_encoding_lines` names the lines this touched.
+    by U+FFFD so that a reader sees every line.
     `open_table` opens Parquet for readers, which know no database; None when nobody provides it.
     """
 
@@ -98,11 +98,6 @@ class SourceFile:
         if lines and lines[-1] == "":
             lines.pop()
         return [line.removesuffix("\r") for line in lines]
-
-    @cached_property
-    def bad_encoding_lines(self) -> list[int]:
-        """1-based numbers of lines with bytes that are not valid in the file's encoding."""
-        return [n for n, line in enumerate(self.lines, 1) if "\ufffd" in line]
 
 
 class Reader(Protocol):

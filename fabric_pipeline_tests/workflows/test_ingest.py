@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from fabric_pipeline.sources.drop import Drop, FileStamp, list_drop
 from fabric_pipeline.sources.drop_meta import DropMeta
 from fabric_pipeline.store.duck import connect
 from fabric_pipeline.workflows import staging
+from fabric_pipeline.workflows.ingest import ingest
 from fabric_pipeline_tests.workflows.readout import READ_AT, read_drop, read_files, write
 
 HEAD = "ts,node,gpu,link_type,link,replay\n"
@@ -266,3 +267,20 @@ def test_only_the_counters_reader_is_bulk(tmp_path: Path) -> None:
         pytest.raises(TypeError, match="talkative is registered as bulk"),
     ):
         staging.add_bulk(con, file, Talkative(), READ_AT)
+
+
+def test_rack_and_unit_come_from_the_node_pattern_where_no_file_states_them(tmp_path: Path) -> None:
+    drop = tmp_path / "drop"
+    drop.mkdir()
+    (drop / "drop.yaml").write_text(
+        "node_pattern: '^h(?P<rack>\\d+)u(?P<unit>\\d+)-(?P<node>n\\d+)$'\n", encoding="utf-8"
+    )
+    (drop / "counters.csv").write_text(
+        "ts,node,link_type,link,counter,value\n2031-01-02T03:04:05Z,h07u12-n3,nvlink,gpu0/nvlink-1,crc_flit,4\n",
+        encoding="utf-8",
+    )
+    connection = connect()
+    read = ingest(connection, list_drop(drop), "d", datetime(2031, 1, 3, tzinfo=UTC))
+    assert read.topology.place("h07u12-n3:gpu0/nvlink-1") == {"rack": "07", "unit": "12"}
+    rows = connection.execute("select file, node, rack, unit from fabric_topology").fetchall()
+    assert rows == [("drop.yaml", "h07u12-n3", "07", "12")]
