@@ -7,7 +7,6 @@ effect stays a watch unless the errors alone are severe.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 from fabric_pipeline.detect.spikes.evaluate import Spike
@@ -214,12 +213,13 @@ def _evidence(case: LinkCase) -> list[EvidenceRef]:
 
 
 def _spike_text(spike: Spike) -> str:
-    span = (
-        f" from {_utc(spike.start_ts)} to {_utc(spike.end_ts)}"
-        if spike.start_ts and spike.end_ts
-        else ""
-    )
-    return f"{spike.node or 'unknown'}:{spike.interface} {spike.counter} {spike.events:.0f}{span}"
+    span = ""
+    if spike.start_ts and spike.end_ts:
+        span = f" from {spike.start_ts:%Y-%m-%d %H:%M:%S} to {spike.end_ts:%H:%M:%S} UTC"
+    # A switch port stands for itself; `unknown:` in front of it would read as if something were missing.
+    place = f"{spike.node}:{spike.interface}" if spike.node else spike.interface
+    bound = "at least " if spike.is_lower_bound else ""
+    return f"{place} counted {bound}{spike.events:.0f} {COUNTERS[spike.counter].says} ({spike.counter}){span}"
 
 
 def _alone_enough(case: LinkCase) -> bool:
@@ -235,7 +235,3 @@ def _no_effect_text(case: LinkCase) -> str:
         return f"Its errors fit the slow time of {related.run} too, which {better} explains better: its own effect cannot be measured meanwhile."
     share = f"{related.overlap_bins} of {related.error_bins} error intervals are slow"
     return f"Its errors do not fit the slow time of {related.run}: {share} (chance {related.p_value:.3g})."
-
-
-def _utc(time: datetime) -> str:
-    return time.strftime("%H:%M:%S UTC")

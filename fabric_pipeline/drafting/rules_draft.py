@@ -13,7 +13,7 @@ from fabric_pipeline.drafting.forbidden import forbidden
 from fabric_pipeline.drafting.sanitise import clean, clip, figure
 from fabric_pipeline.incidents.record import Evidence, IncidentRecord
 from fabric_pipeline.incidents.ticket import DraftText, EvidenceStatement, RepairStep, TicketDraft
-from fabric_pipeline.model.components import device_of, nvlink_index, parse_component
+from fabric_pipeline.model.components import device_of, gpu_index, nvlink_index, parse_component
 
 LEFT_OUT = (
     "A sentence was left out here because it reads like an order; the incident record holds it."
@@ -125,7 +125,8 @@ def _gaps(incident: IncidentRecord, entry: CatalogueEntry) -> str:
     gaps += [] if places.node_name(incident) else ["node"]
     gaps += (
         ["GPU slot"]
-        if places.gpu_number(incident) is not None and not incident.place.gpu_slot
+        if gpu_index(parse_component(incident.isolated_component).interface) is not None
+        and not incident.place.gpu_slot
         else []
     )
     gaps += [] if incident.fabric_or_switch_port or incident.far_end else ["far port"]

@@ -218,4 +218,7 @@ def test_evidence_is_bounded_and_led_by_the_largest() -> None:
     assert len(found.evidence) == 12
     assert found.evidence[0].line == 59
     assert found.evidence[0].last_line is None
-    assert "crc_flit 59 from 07:10:00 UTC to 07:20:00 UTC" in found.evidence[0].excerpt
+    assert (
+        "counted 59 flits received with a bad CRC (crc_flit) from 2031-05-06 07:10:00 to 07:20:00 UTC"
+        in found.evidence[0].excerpt
+    )
