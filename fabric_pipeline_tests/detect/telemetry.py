@@ -103,5 +103,7 @@ def _fill(connection: Any, name: str, rows: list[Row]) -> None:
     table = TABLES[name]
     connection.execute(f"create or replace temp table {name} as {table.empty_sql()}")
     columns = [(column.name, column.type) for column in table.columns]
-    numbered = [{"entry": number} | row for number, row in enumerate(rows, 1)]
+    # The order of reading, as the ingest step numbers it: by file, then by line.
+    in_order = sorted(rows, key=lambda row: (row["file"], row["line"] or 0))
+    numbered = [{"entry": number} | row for number, row in enumerate(in_order, 1)]
     insert_columns(connection, name, columns, [[r[c] for c, _ in columns] for r in numbered])

@@ -25,40 +25,42 @@ def catalogue_sql() -> str:
 
 
 def link_counters_sql() -> str:
-    """Needs raw_telemetry, counter_catalogue and drop_files(file, file_no). No parameters.
+    """Needs raw_telemetry, numbered in the order of reading, and counter_catalogue. No parameters.
 
     One row per accepted reading. Series = node, interface, lane, counter, GPU UUID, scope: a swapped
     GPU starts a new series, so its counts are not taken for growth or a reset. A reading from the
     future cannot be put in order beside others, so it counts nothing; where all readings of a series are
     such, they are counted in their order, without a time span.
     """
-    series = "node, interface, lane, counter, gpu_uuid, scope"
+    # Only the few columns that decide are sorted; `entry` is the order of reading, so it stands for file
+    # and line. The wide columns are joined back at the end.
     return f"""
     with accepted as (
-        select r.*, f.file_no, c.error_class, c.class_basis, c.ceiling
-        from raw_telemetry r join drop_files f using (file) join counter_catalogue c using (counter)
-        where r.refused_by is null
+        select entry, node, interface, coalesce(lane, -1) as lane_key, counter, gpu_uuid, scope, ts, value, kind, quality
+        from raw_telemetry where refused_by is null and counter is not null
+    ), series as (
+        select node, interface, lane_key, counter, gpu_uuid, scope, row_number() over () as series, bool_and(quality = 'clock_skew') as has_no_clock
+        from accepted group by node, interface, lane_key, counter, gpu_uuid, scope
     ), marked as (
-        select *,
-            ts is not null and row_number() over (partition by {series}, ts order by value desc nulls last, file_no, line, entry) > 1 as is_duplicate,
-            ts < max(ts) over (partition by {series} order by file_no, line, entry rows between unbounded preceding and 1 preceding) as is_out_of_order,
-            quality = 'clock_skew' as is_skewed, bool_and(quality = 'clock_skew') over (partition by {series}) as has_no_clock
-        from accepted
+        select a.entry, s.series, a.ts, a.value, a.kind, s.has_no_clock, a.quality = 'clock_skew' as is_skewed,
+            a.ts is not null and row_number() over (partition by s.series, a.ts order by a.value desc nulls last, a.entry) > 1 as is_duplicate,
+            a.ts < max(a.ts) over (partition by s.series order by a.entry rows between unbounded preceding and 1 preceding) as is_out_of_order
+        from accepted a join series s using (node, interface, lane_key, counter, gpu_uuid, scope)
     ), placed as (
         select *, is_duplicate or (is_skewed and not has_no_clock) as is_aside from marked
     ), ordered as (
-        select *, row_number() over w as sample,
+        select entry, is_skewed, is_duplicate, is_out_of_order, is_aside, row_number() over w as sample,
             lag(case when not is_aside and kind = 'cumulative' then value end ignore nulls) over w as previous,
             lag(case when not is_aside and kind = 'cumulative' and value is not null then ts end ignore nulls) over w as previous_ts
         from placed
-        window w as (partition by {series} order by ts nulls first, file_no, line, entry)
+        window w as (partition by series order by ts nulls first, entry)
     ), counted as (
-        select *,
-            kind = 'cumulative' and not is_aside and value is not null and previous is not null as has_step,
+        select * exclude (kind), raw_telemetry.kind as kind,
+            raw_telemetry.kind = 'cumulative' and not is_aside and value is not null and previous is not null as has_step,
             value < previous as is_drop,
             value < previous and ceiling is null and previous >= 0.9 * {_RANGE_32_BIT} and previous < {_RANGE_32_BIT}
                 and value < 0.1 * {_RANGE_32_BIT} as is_wrap
-        from ordered
+        from ordered join raw_telemetry using (entry) join counter_catalogue using (counter)
     )
     select "drop", node, interface, lane, link_type, counter, kind, scope, sample, ts, value,
         case when kind = 'delta' then case when not is_duplicate then value end

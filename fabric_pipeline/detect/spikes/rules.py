@@ -237,7 +237,14 @@ def _unusual(c: Counted, limits: SpikeLimits) -> RuleHit | None:
     strong = c.events >= limits.min_events and (c.per_hour or 0) >= limits.min_per_hour
     if not strong or c.events < limits.min_ratio * c.expected or c.q_value > limits.q_value:
         return None
-    return RuleHit("unusual_count", "watch", "far more than its peers and its own past let expect",
+    # A count that is severe as a bare total is no less severe when its time span is known; single bits
+    # that were corrected are a margin, not a loss, and PCIe replays have an allowance of their own.
+    is_severe = (
+        c.events >= limits.snapshot_severe
+        and c.error_class != "corrected_single"
+        and c.link_type != "pcie"
+    )
+    return RuleHit("unusual_count", "warning" if is_severe else "watch", "far more than its peers and its own past let expect",
                    f"{c.events:.0f} where {c.expected:.1f} are expected", f"q <= {limits.q_value:g}", "negative binomial, Benjamini-Hochberg")  # fmt: skip
 
 

@@ -187,6 +187,33 @@ def test_unusual_counts_need_effect_and_improbability(
 
 
 @pytest.mark.parametrize(
+    ("error_class", "link_type", "events", "severity"),
+    [
+        ("detected_retransmitted", "nvlink", 999, "watch"),
+        ("detected_retransmitted", "nvlink", 1000, "warning"),
+        ("corrected_multi", "infiniband", 1000, "warning"),
+        ("corrected_single", "infiniband", 50_000, "watch"),
+        ("detected_retransmitted", "pcie", 1000, "watch"),
+    ],
+)
+def test_an_unusual_count_is_as_severe_as_the_bare_total_would_be(
+    error_class: str, link_type: str, events: float, severity: str
+) -> None:
+    counted = Counted(
+        "crc_flit",
+        error_class,
+        link_type,
+        events,
+        HOUR,
+        samples=2,
+        series_samples=100,
+        expected=0.1,
+        q_value=1e-9,
+    )
+    assert of(counted)["unusual_count"] == severity
+
+
+@pytest.mark.parametrize(
     ("events", "hits"),
     [
         (100, {}),
