@@ -5,6 +5,7 @@ Also the small drop once taken through all stages, which tests copy instead of m
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 from collections.abc import Iterator
@@ -25,9 +26,12 @@ FOREIGN_SETTINGS = (
 )  # fmt: skip
 LOOPBACK = ("127.0.0.1", "::1")
 
-# A busy machine is no defect: properties are about answers, not about the time of one example.
-hypothesis.settings.register_profile("project", deadline=None)
-hypothesis.settings.load_profile("project")
+# A busy machine is no defect: properties are about answers, not about the time of one example. The same
+# examples come in every run, so that a change is judged by what it changes; `HYPOTHESIS_PROFILE=explore`
+# looks for new ones.
+hypothesis.settings.register_profile("project", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -133,7 +133,7 @@ def test_a_long_query_is_stopped(where: Settings, sql: str) -> None:
     started = time.monotonic()
     with pytest.raises(FabricError, match=r"longer than 0\.3 s"):
         query(where, sql, timeout_s=0.3)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30
 
 
 def test_limits_have_to_make_sense(where: Settings) -> None:

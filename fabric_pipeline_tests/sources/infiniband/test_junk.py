@@ -61,7 +61,7 @@ def test_junk_is_survived_in_time(tmp_path: Path, reader: Reader) -> None:
         assert reader.score(file) == 0
         result = reader.read(file)
         assert not [reading for reading in result.readings if reading.counter]
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 30
 
 
 def test_format_ids_are_distinct() -> None:

