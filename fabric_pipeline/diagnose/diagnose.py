@@ -50,6 +50,7 @@ class Evidence:
     sweeps: Sequence[CollectiveTiming] = ()
     runs: Sequence[Run] = ()
     absences: Sequence[Finding] = ()
+    unknown: Sequence[UnknownFact] = ()
     topology: Topology = field(default_factory=Topology)
     has_timing: bool = False
     timed_nodes: frozenset[str] = frozenset()
@@ -82,7 +83,7 @@ def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagn
     found += [*ports.findings, *sweeps.findings, *evidence.absences]
     findings = merge_findings(found, evidence.topology)
     answer = verdict(findings, evidence.has_measurements)
-    return Diagnosis(findings, [*ports.unknown, *sweeps.unknown], answer)
+    return Diagnosis(findings, [*evidence.unknown, *ports.unknown, *sweeps.unknown], answer)
 
 
 def _link_findings(

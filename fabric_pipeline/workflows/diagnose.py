@@ -21,7 +21,7 @@ from fabric_pipeline.diagnose.diagnose import PORT_LINKS, Evidence
 from fabric_pipeline.model.components import component_id
 from fabric_pipeline.model.counters import COUNTERS, STATE_COUNTERS
 from fabric_pipeline.model.findings import Finding
-from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, Run
+from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, Run, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.store.columns import insert_columns
@@ -115,8 +115,26 @@ def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = (
         )
         > 0,
         timed_nodes=_timed_nodes(connection),
+        unknown=_clocks_ahead(connection),
         has_measurements=_has_measurements(connection),
     )
+
+
+def _clocks_ahead(connection: Any) -> list[UnknownFact]:
+    """Nodes whose readings come from the future: they cannot be laid beside collectives."""
+    rows = connection.execute(
+        "select node, count(*), max(ts) from link_counters where quality = 'clock_skew' group by node order by node"
+    ).fetchall()
+    return [
+        UnknownFact(
+            node,
+            "",
+            "time of the counters",
+            f"{count} readings carry times up to {newest:%Y-%m-%d %H:%M:%S} UTC, ahead of the moment of reading: the clock runs ahead, so "
+            "they are kept but not compared with collectives",
+        )
+        for node, count, newest in rows
+    ]
 
 
 def _timed_nodes(connection: Any) -> frozenset[str]:

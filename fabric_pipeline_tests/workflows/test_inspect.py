@@ -197,3 +197,16 @@ def test_names_that_json_cannot_hold(tmp_path: Path) -> None:
     write(tmp_path, {"case.json": text.replace('"n"', '"n\\ud800"')})
     answer = inspected([tmp_path / "case.json"])
     assert [one["component"] for one in answer["findings"]] == ["n\ufffd:nvlink-3"]
+
+
+def test_a_clock_that_runs_ahead_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "counters.csv"
+    file.write_text(
+        "ts,node,gpu,link_type,link,counter,value\n"
+        "2199-01-02T03:04:05Z,n4,0,nvlink,nvlink-1,crc_flit,4\n",
+        encoding="utf-8",
+    )
+    answer = inspect([file], READ_AT)
+    (told,) = [one for one in answer["unknown"] if one["what"] == "time of the counters"]
+    assert told["component"] == "n4:unknown"
+    assert "2199-01-02 03:04:05 UTC, ahead of the moment of reading" in told["reason"]
