@@ -5,8 +5,6 @@ Advice only: nothing here or elsewhere in the pipeline acts on hardware.
 
 from __future__ import annotations
 
-from fabric_pipeline.model.components import gpu_index, nvlink_index, parse_component
-
 ACTIONS: dict[str, str] = {
     "none": "No action",
     "monitor": "Keep watching: compare with the next drop, no repair yet",
@@ -45,17 +43,6 @@ def action_for(fault_type: str, link_type: str, is_link: bool, severity: str) ->
 def mezzanine_text(gpu_src: object, gpu_dst: object) -> str:
     """Repair text for an NVLink between two GPUs of one node."""
     return f"Reseat high-speed mezzanine interconnect or replace interposer ribbon cable on slot {gpu_src}-{gpu_dst}"
-
-
-def describe_component(component: str) -> str:
-    """A component id in words for a person: `gpu-r1-n2, GPU 5, NVLink 11`."""
-    parsed = parse_component(component)
-    gpu, link = gpu_index(parsed.interface), nvlink_index(parsed.interface)
-    words = [parsed.node or "node unknown"]
-    if gpu is not None:
-        words.append(f"GPU {gpu}")
-    words.append(f"NVLink {link}" if link is not None else parsed.interface or "interface unknown")
-    return ", ".join(words if gpu is None or link is not None else [*words[:-1], parsed.interface])
 
 
 def _by_link_type(link_type: str) -> str:

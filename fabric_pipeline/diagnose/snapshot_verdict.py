@@ -14,7 +14,6 @@ from fabric_pipeline.diagnose.thresholds import IsolationLimits
 
 _TENTH = Decimal("0.1")
 _DIGITS = Context(prec=60)  # whatever the ratio, its tenths are there
-RULE_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)

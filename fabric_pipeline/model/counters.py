@@ -232,7 +232,6 @@ _SPECS = (
 )
 
 COUNTERS: dict[str, CounterSpec] = {spec.name: spec for spec in _SPECS}
-ERROR_COUNTERS = tuple(spec.name for spec in _SPECS if spec.role == "error")
 STATE_COUNTERS = tuple(spec.name for spec in _SPECS if spec.role == "state")
 
 # DCGM's way to say blank, not found, not supported, not permitted: 64-bit, 32-bit and double forms

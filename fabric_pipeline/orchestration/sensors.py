@@ -36,7 +36,8 @@ def drop_sensor(
             continue
         try:
             found = claim(ledger, entry.path, now)
-        except Exception as problem:
+        except Exception as problem:  # one bad drop must not keep the others waiting; tried again
+            context.log.warning(f"{entry.path.name} cannot be read: {problem!r}")
             notes.append(f"{entry.path.name}: {problem}")
             continue
         seen[str(entry.path)] = entry.signature

@@ -107,6 +107,5 @@ LINK_TYPE = text(
     "link_type", "Kind of link", allowed=("", "nvlink", "pcie", "infiniband", "roce", "ethernet")
 )
 LANE = whole("lane", "Lane of the link where the source counts per lane", nullable=True, minimum=0)
-COUNTER = text("counter", "Canonical counter name")
 TS = time("ts", "Time of the reading in UTC; empty when the capture carries none", nullable=True)
 EVIDENCE = (FILE, FILE_SHA256, LINE)

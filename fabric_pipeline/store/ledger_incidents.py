@@ -89,14 +89,6 @@ class LedgerIncidents(LedgerFile):
             ).fetchall()
         return [_observation(row) for row in rows]
 
-    def diagnosed_drops(self) -> list[str]:
-        """Drops that were diagnosed at least once, in the order of their first diagnosis."""
-        with self.reading() as con:
-            rows = con.execute(
-                "SELECT drop_id FROM diagnoses GROUP BY drop_id ORDER BY min(seq)"
-            ).fetchall()
-        return [row["drop_id"] for row in rows]
-
 
 def _observe(
     con: sqlite3.Connection,

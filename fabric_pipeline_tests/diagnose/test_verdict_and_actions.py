@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from fabric_pipeline.diagnose.actions import ACTIONS, action_for, describe_component
+from fabric_pipeline.diagnose.actions import ACTIONS, action_for
 from fabric_pipeline.diagnose.verdict import verdict
 from fabric_pipeline.incidents.record import FaultType, Severity
 from fabric_pipeline.model.findings import ROLES, SEVERITIES, VERDICTS, Finding
@@ -77,18 +77,3 @@ def test_no_advice_acts_on_hardware() -> None:
     for text in ACTIONS.values():
         for word in ("reset", "reboot", "power", "disable", "drain", "cordon", "shutdown"):
             assert word not in text.lower()
-
-
-@pytest.mark.parametrize(
-    ("component", "words"),
-    [
-        ("n1:gpu5/nvlink-11", "n1, GPU 5, NVLink 11"),
-        ("n1:nvlink-3", "n1, NVLink 3"),
-        ("n1:gpu5/pcie", "n1, GPU 5, gpu5/pcie"),
-        ("n1:mlx5_3/1", "n1, mlx5_3/1"),
-        ("n1:unknown", "n1, interface unknown"),
-        ("unknown:unknown", "node unknown, interface unknown"),
-    ],
-)
-def test_components_in_words(component: str, words: str) -> None:
-    assert describe_component(component) == words

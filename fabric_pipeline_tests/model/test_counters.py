@@ -11,7 +11,6 @@ from fabric_pipeline.model.counters import (
     BLANK_VALUES,
     COUNTERS,
     ERROR_CLASSES,
-    ERROR_COUNTERS,
     STATE_COUNTERS,
     is_blank,
 )
@@ -36,9 +35,8 @@ def test_each_counter_is_described(name: str) -> None:
 
 
 def test_lists_follow_from_the_catalogue() -> None:
-    assert set(ERROR_COUNTERS) == {n for n, s in COUNTERS.items() if s.role == "error"}
     assert set(STATE_COUNTERS) == {n for n, s in COUNTERS.items() if s.role == "state"}
-    assert len(set(ERROR_COUNTERS)) == len(ERROR_COUNTERS)
+    assert len(set(STATE_COUNTERS)) == len(STATE_COUNTERS)
 
 
 def test_what_noticed_trouble_elsewhere_and_congestion_accuse_nobody() -> None:

@@ -15,9 +15,6 @@ from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.collectives.line_tags import clipped, untagged
 from fabric_pipeline.sources.collectives.run_names import run_name
 
-INJECTION_OP = "injection"
-BISECTION_OP = "bisection"
-
 _RANK = re.compile(
     r"\bRank\s{1,9}(\d{1,8})\s{1,9}(injection|bisection)\s{1,9}\(([^)]{1,80})\)\s{0,9}=\s{0,9}(\S{1,24})\s{1,20}([KMGT]i?B/s)"
 )

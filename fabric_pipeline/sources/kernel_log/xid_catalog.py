@@ -124,15 +124,6 @@ _BIT_CLASS = {(reg, bit): name for name, reg, bits in _REGISTER_BITS for bit in 
 _CLASS_ORDER = (
     "ignored", "secondary", "corrected", "unlisted", "signal_integrity", "possible_hardware", "parity",
 )  # fmt: skip
-REGISTER_SAYS = {
-    "ignored": "only bits that may be ignored are set",
-    "secondary": "only bits of secondary errors are set, the cause is elsewhere",
-    "corrected": "the error threshold was passed and everything was corrected",
-    "unlisted": "the set bits are not listed by the vendor",
-    "signal_integrity": "marginal signal integrity of the channel",
-    "possible_hardware": "possible hardware fault, re-seat the connection first",
-    "parity": "likely ECC or parity fault of the hardware",
-}
 
 
 def register_class(words: list[int]) -> tuple[str, list[str]]:
