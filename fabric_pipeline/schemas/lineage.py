@@ -46,6 +46,11 @@ _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
         "burstiness": (("link_counters", "delta"),),
         "is_lower_bound": (("link_counters", "quality"),),
         "last_line": (("link_counters", "line"),),
+        "bursts": (
+            ("link_counters", "ts"),
+            ("link_counters", "delta"),
+            ("link_counters", "elapsed_s"),
+        ),
     },
     "stragglers": {
         "start_ts": (("collective_timings", "ts"),),

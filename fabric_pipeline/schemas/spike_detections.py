@@ -61,12 +61,15 @@ TABLE = Table(
         ),
         number(
             "expected_events",
-            "Errors expected in the interval from the peers and the series' own past",
+            "Errors expected in the most surprising window of the interval, from the peers and the series' own past; empty where too few for a window",
             nullable=True,
             minimum=0,
         ),
         number(
-            "surprise", "-log10 of the chance of so many errors or more", nullable=True, minimum=0
+            "surprise",
+            "-log10 of the chance of the errors of the most surprising window of the interval, or of the total beside its siblings",
+            nullable=True,
+            minimum=0,
         ),
         whole("peers", "Peer link ends compared with", minimum=0),
         number("peer_median_events", "Median errors of the peers", nullable=True, minimum=0),
@@ -85,5 +88,9 @@ TABLE = Table(
         FILE,
         LINE,
         LAST_LINE,
+        text(
+            "bursts",
+            "Stretches within the interval that are no chance: list of [start, end, events], JSON; times in UTC, [] when there is none",
+        ),
     ),
 )

@@ -7,12 +7,12 @@ connection. `inspect` runs them in memory, the assets over Parquet; the judging 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import nan
 from typing import Any
 
 from fabric_pipeline.detect.absence.evaluate import silent_nodes, vanished_series
-from fabric_pipeline.detect.spikes.evaluate import Spike, detect_spikes
+from fabric_pipeline.detect.spikes.evaluate import Spike, bursts_from_json, detect_spikes
 from fabric_pipeline.detect.spikes.rules import RuleHit
 from fabric_pipeline.detect.stragglers.evaluate import Straggler, find_stragglers, waiting_groups
 from fabric_pipeline.detect.stragglers.series import latency_series
@@ -68,9 +68,12 @@ select c.* from collective_timings c left join drop_files f using (file) where c
 """
 
 
-def spike_stage(connection: Any, drop_id: str) -> list[Spike]:
-    """link_counters -> spike_detections."""
-    spikes = detect_spikes(connection)
+def spike_stage(
+    connection: Any, drop_id: str, keep: Callable[[Spike], bool] | None = None
+) -> list[Spike]:
+    """link_counters -> spike_detections: what a rule flags, or `keep` of all intervals and totals."""
+    spikes = detect_spikes(connection, keep_all=keep is not None)
+    spikes = spikes if keep is None else [spike for spike in spikes if keep(spike)]
     _store(connection, "spike_detections", [spike.row(drop_id) for spike in spikes])
     return spikes
 
@@ -187,6 +190,7 @@ def _spikes(connection: Any) -> list[Spike]:
     )
     for row in rows:
         row["hits"] = [RuleHit(**hit) for hit in json.loads(row.pop("rules"))]
+        row["bursts"] = bursts_from_json(row["bursts"])
         row["is_lower_bound"] = row["is_lower_bound"] == "yes"
         for derived in ("drop", "rate_per_hour", "severity"):
             row.pop(derived)

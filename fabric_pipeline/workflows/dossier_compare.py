@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from fabric_pipeline.workflows.dossier_rows import ROW_TABLES
 from fabric_pipeline.workflows.ingest import count_links
 
 # Rules that compare a link with all its peers or siblings in the drop.
-PEER_RULES = frozenset({"unusual_count", "sibling_outlier"})
+PEER_RULES = frozenset({"unusual_count", "sibling_outlier", "sibling_outlier_rate"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,22 @@ def compare_spikes(
     peer = sorted(PEER_RULES & {rule.rule_id for rule in record.rules})
     if peer:
         done.not_rerun.append(f"rules {', '.join(peer)}: they compare with all links of the drop")
+
+
+def is_recorded(connection: Any) -> Callable[[Spike], bool]:
+    """A test for spikes to compare: recorded ones, and those that a rule flags by their own rows.
+
+    In an excerpt the other links are missing, so a recorded interval that only the comparison with them
+    flags is counted again but not flagged, and one that only this lack makes stand out is no finding.
+    """
+    cursor = connection.execute(
+        "select node, interface, lane, counter, gpu_uuid, scope, start_ts, end_ts from recorded_spike_detections"
+    )
+    recorded = set(cursor.fetchall())
+    return lambda s: (
+        (s.node, s.interface, s.lane, s.counter, s.gpu_uuid, s.scope, s.start_ts, s.end_ts) in recorded
+        or bool(_own_rules(hit.rule_id for hit in s.hits))
+    )  # fmt: skip
 
 
 def _differing_intervals(connection: Any, spikes: Sequence[Spike]) -> int:

@@ -30,6 +30,7 @@ from fabric_pipeline.workflows.dossier_compare import (
     compare_spikes,
     compare_stragglers,
     differing_rows,
+    is_recorded,
     recount,
 )
 from fabric_pipeline.workflows.dossier_rows import ROW_TABLES
@@ -45,7 +46,7 @@ def rerun(connection: Any, record: IncidentRecord, kept: Kept, done: Rerun) -> N
     _prepare(connection, kept)
     recount(connection, kept, done)
     _take_recorded(connection)
-    spikes = spike_stage(connection, record.drop)
+    spikes = spike_stage(connection, record.drop, keep=is_recorded(connection))
     stragglers = straggler_stage(connection, record.drop)
     correlation_stage(connection, record.drop, topology)
     compare_spikes(connection, spikes, record, kept, done)

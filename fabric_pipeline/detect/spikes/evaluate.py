@@ -1,31 +1,34 @@
-"""From link_counters to spike detections: set-wise sums in SQL, rules on the few active series.
+"""From error series to spike detections: set-wise scans in SQL, rules on the few rows that may fire one.
 
-A series with times is judged by intervals, a series without by its total. Silence makes no row: the
-exposure of silent links stands behind the expectation of the others.
+A series with times is judged by intervals, a series without by its total. Silence and background noise
+make no row: their exposure stands behind the expectation of the others.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fabric_pipeline.detect.spikes import sql
+from fabric_pipeline.detect.spikes import bursts_sql, intervals_sql, peers_sql
 from fabric_pipeline.detect.spikes.rules import Counted, RuleHit, judge_interval, judge_snapshot
-from fabric_pipeline.detect.spikes.surprise import (
-    benjamini_hochberg,
-    sibling_log10_p,
-    surprise,
-)
+from fabric_pipeline.detect.spikes.series import summarise
+from fabric_pipeline.detect.spikes.surprise import sibling_log10_p
 from fabric_pipeline.detect.spikes.thresholds import SpikeLimits
 
 _ORDER = {"info": 0, "watch": 1, "warning": 2, "critical": 3}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Burst = tuple[datetime, datetime, float]
 
 
 @dataclass(slots=True)
 class Spike:
-    """One row of spike_detections; see the table for the meaning and units of each field."""
+    """One row of spike_detections; see the table for the meaning and units of each field.
+
+    `bursts` are (start, end, events) of the stretches within the interval that are no chance.
+    """
 
     node: str
     interface: str
@@ -53,6 +56,7 @@ class Spike:
     file: str
     line: int | None
     last_line: int | None
+    bursts: list[Burst] = field(default_factory=list)
 
     @property
     def severity(self) -> str:
@@ -71,141 +75,104 @@ class Spike:
             self.start_ts, self.end_ts, self.events, self.exposure_s, self.rate_per_hour, self.series_events, self.series_exposure_s,
             self.expected_events, self.surprise, self.peers, self.peer_median_events, self.burstiness,
             "yes" if self.is_lower_bound else "no", json.dumps([hit.as_dict() for hit in self.hits]), self.severity,
-            self.file, self.line, self.last_line,
+            self.file, self.line, self.last_line, json.dumps([[start.isoformat(), end.isoformat(), events] for start, end, events in self.bursts]),
         )  # fmt: skip
 
 
-def detect_spikes(connection: Any, limits: SpikeLimits | None = None) -> list[Spike]:
-    """Judge every error series of `link_counters` in the connection.
+def bursts_from_json(text: str) -> list[Burst]:
+    """The bursts as stored in spike_detections."""
+    return [
+        (datetime.fromisoformat(start), datetime.fromisoformat(end), float(events))
+        for start, end, events in json.loads(text)
+    ]
 
-    Returns intervals of series with times and totals of series without, in a fixed order.
+
+def detect_spikes(
+    connection: Any, limits: SpikeLimits | None = None, keep_all: bool = False
+) -> list[Spike]:
+    """Judge every error series of `link_counters` in the connection."""
+    summarise(connection)
+    return detect_from_series(connection, limits, keep_all)
+
+
+def detect_from_series(
+    connection: Any, limits: SpikeLimits | None = None, keep_all: bool = False
+) -> list[Spike]:
+    """Judge the series of `error_series` and `error_increments` (see `series`), and nothing else.
+
+    Returns intervals of series with times and totals of series without, those that a rule flags, in a
+    fixed order. `keep_all` is for few rows that are compared with recorded ones: it returns also what no
+    rule flags.
     """
     limits = limits or SpikeLimits()
-    connection.execute(sql.SERIES_SQL)
-    connection.execute(sql.PEERS_SQL)
-    series = {_key(row): row for row in _rows(connection, sql.SERIES_ROWS_SQL)}
-    bytes_per_s = {
-        (r["node"], r["interface"]): r["bytes_per_s"] for r in _rows(connection, sql.BYTES_SQL)
-    }
-    pcie = {(r["node"], r["interface"]): r for r in _rows(connection, sql.PCIE_SQL)}
-    tests = connection.execute(
-        "select coalesce(sum(greatest(timed_samples, 1)), 1)::bigint from error_series"
-    ).fetchall()[0][0]
-    intervals = _rows(connection, sql.INTERVALS_SQL)
-    spikes = _interval_spikes(intervals, series, bytes_per_s, pcie, int(tests), limits)
-    timed = {_key(row) for row in intervals}
-    spikes += [
-        spike
-        for key, row in series.items()
-        if key not in timed and (spike := _snapshot_spike(row, limits)) is not None
-    ]
-    return spikes
+    for statement in (
+        peers_sql.peers_sql(limits),
+        peers_sql.baselines_sql(limits),
+        peers_sql.siblings_sql(limits),
+        intervals_sql.worthy_sql(limits, keep_all),
+        bursts_sql.SAMPLES_SQL,
+        intervals_sql.GROUPED_SQL,
+        bursts_sql.windows_sql(limits),
+        bursts_sql.significance_sql(),
+        bursts_sql.bursts_sql(limits),
+        intervals_sql.rare_sql(),
+        intervals_sql.persistence_sql(limits),
+    ):
+        connection.execute(statement)
+    intervals = _rows(connection, intervals_sql.intervals_sql(limits, keep_all))
+    totals = _rows(connection, intervals_sql.totals_sql(limits, keep_all))
+    spikes = [_interval_spike(row, limits) for row in intervals]
+    spikes += [_snapshot_spike(row, limits) for row in totals]
+    return [spike for spike in spikes if spike.hits or keep_all]
 
 
-def _interval_spikes(
-    intervals: list[dict[str, Any]],
-    series: dict[tuple[Any, ...], dict[str, Any]],
-    bytes_per_s: dict[tuple[str, str], float],
-    pcie: dict[tuple[str, str], dict[str, Any]],
-    tests: int,
-    limits: SpikeLimits,
-) -> list[Spike]:
-    expected = [_expected(row, series[_key(row)]) for row in intervals]
-    surprises = [
-        surprise(row["events"], mean) for row, mean in zip(intervals, expected, strict=True)
-    ]
-    q_values = benjamini_hochberg([-value for value in surprises], tests)
-    spikes = []
-    for row, mean, surprising, q in zip(intervals, expected, surprises, q_values, strict=True):
-        whole = series[_key(row)]
-        end = (row["node"], row["interface"])
-        generation, lanes = _pcie_shape(pcie.get(end))
-        counted = Counted(
-            row["counter"], whole["error_class"], whole["link_type"], row["events"], row["exposure_s"], row["samples"],
-            whole["timed_samples"], surprising, q, mean, _bytes_moved(bytes_per_s.get(end), row), generation, lanes, in_12h=row["in_12h"], in_24h=row["in_24h"],
-        )  # fmt: skip
-        burst = "isolated" if row["largest"] <= 1 else "burst"
-        spikes.append(_spike(row, whole, mean, surprising, burst, judge_interval(counted, limits)))
-    return spikes
-
-
-def _bytes_moved(bytes_per_s: float | None, row: dict[str, Any]) -> float | None:
-    """Bytes that the link end received in the interval, at its usual rate; None when not measured."""
-    return None if bytes_per_s is None else bytes_per_s * row["exposure_s"]
-
-
-def _expected(row: dict[str, Any], series: dict[str, Any]) -> float:
-    """Errors to expect in the interval: the series' own rate outside it or the peers' median rate."""
-    outside_s = series["exposure_s"] - row["exposure_s"]
-    own = max(series["events"] - row["events"], 0) / outside_s if outside_s > 0 else 0.0
-    # A series that is bad all along must still stand out, so its own past counts no more than a
-    # generous multiple of what the peers do (detection.md S2).
-    peers = series["median_per_s"] or 0.0
-    return float(max(min(own, 3 * peers + 1 / 3600), peers) * row["exposure_s"] + 0.05)
-
-
-def _snapshot_spike(row: dict[str, Any], limits: SpikeLimits) -> Spike | None:
-    if row["timed_samples"] > 0:  # watched over time and silent: an old total is no new error
-        return None
-    # The counter itself and its growth between captures are both lower bounds of what happened.
-    events = max(row["events"], row["last_value"] or 0)
-    grown = row["measured"] <= 1 or row["events"] > 0 or row["is_saturated"]
-    if not events or not grown:
-        return None
-    ends = int(row["ends"])
-    chance = sibling_log10_p(int(events), int(max(row["total_value"] or 0, events)), ends)
+def _interval_spike(row: dict[str, Any], limits: SpikeLimits) -> Spike:
+    window = row["best"] or {}
+    moved = None if row["bytes_per_s"] is None else row["bytes_per_s"] * row["exposure_s"]
     counted = Counted(
-        row["counter"],
-        row["error_class"],
-        row["link_type"],
-        float(events),
-        sibling_log10_p=chance,
-        siblings=ends - 1,
-    )
-    shaped = {**row, "spike": 1, "start_ts": None, "end_ts": None, "events": float(events), "exposure_s": None,
-              "is_lower_bound": row["is_saturated"] or row["had_reset"], "file": row["last_file"], "line": row["last_line"]}  # fmt: skip
-    return _spike(
-        shaped,
-        {**row, "exposure_s": None, "class_basis": "snapshot"},
-        None,
-        -chance or None,
-        "",
-        judge_snapshot(counted, limits),
-    )
-
-
-def _spike(
-    row: dict[str, Any],
-    series: dict[str, Any],
-    expected: float | None,
-    surprising: float | None,
-    burst: str,
-    hits: list[RuleHit],
-) -> Spike:
+        row["counter"], row["error_class"], row["link_type"], row["events"], row["exposure_s"], row["samples"], row["is_largest"], row["persistent_windows"],
+        window.get("events", 0.0), window.get("seconds", 0.0), window.get("expected", 0.0), 1.0 if row["q_value"] is None else row["q_value"],
+        moved, row["pcie_generation"], row["pcie_lanes"], siblings=row["siblings"] or 0, sibling_per_hour=row["sibling_per_hour"] or 0.0,
+        sibling_limit_per_hour=row["sibling_limit"], sibling_median_per_hour=row["sibling_median"] or 0.0, in_12h=row["in_12h"], in_24h=row["in_24h"],
+    )  # fmt: skip
+    bursts = [
+        (_moment(start), _moment(end), float(events))
+        for (start, end), events in zip(row["bursts"], row["burst_events"], strict=True)
+    ]
     return Spike(
-        node=row["node"], interface=row["interface"], lane=row["lane"], link_type=series["link_type"], counter=row["counter"],
-        gpu_uuid=row["gpu_uuid"], scope=row["scope"],
-        error_class=series["error_class"], class_basis=series["class_basis"], spike=int(row["spike"]), start_ts=row["start_ts"],
-        end_ts=row["end_ts"], events=float(row["events"]), exposure_s=row["exposure_s"], series_events=float(series["events"]),
-        series_exposure_s=series["exposure_s"], expected_events=expected, surprise=surprising, peers=int(series["peers"]),
-        peer_median_events=series["median_events"], burstiness=burst, is_lower_bound=bool(row["is_lower_bound"]), hits=hits,
-        file=row["file"], line=row["line"], last_line=row["last_line"],
+        **_identity(row), class_basis=row["class_basis"], spike=int(row["spike"]), start_ts=_moment(row["start_us"]), end_ts=_moment(row["end_us"]),
+        events=float(row["events"]), exposure_s=row["exposure_s"], series_exposure_s=row["series_exposure_s"], series_events=float(row["series_events"]),
+        expected_events=window.get("expected"), surprise=window.get("surprise"),
+        burstiness="isolated" if row["largest"] <= 1 else "burst", is_lower_bound=bool(row["is_lower_bound"]),
+        hits=judge_interval(counted, limits), file=row["file"], line=row["line"], last_line=row["end_line"], bursts=bursts,
     )  # fmt: skip
 
 
-def _pcie_shape(row: dict[str, Any] | None) -> tuple[int | None, int | None]:
-    """Generation and width that set the replay allowance: what the link can do, else what it does."""
-    if row is None:
-        return None, None
-    generation = row["generation_max"] or row["generation"]
-    width = row["width_max"] or row["width"]
-    return (int(generation) if generation else None, int(width) if width else None)
+def _snapshot_spike(row: dict[str, Any], limits: SpikeLimits) -> Spike:
+    events, ends = row["total"], int(row["ends"])
+    chance = sibling_log10_p(int(events), int(max(row["total_value"] or 0, events)), ends)
+    counted = Counted(row["counter"], row["error_class"], row["link_type"], float(events), sibling_log10_p=chance, siblings=ends - 1)  # fmt: skip
+    return Spike(
+        **_identity(row), class_basis="snapshot", spike=1, start_ts=None, end_ts=None,
+        events=float(events), exposure_s=None, series_exposure_s=None, series_events=float(row["events"]),
+        expected_events=None, surprise=-chance or None,
+        burstiness="", is_lower_bound=bool(row["is_saturated"] or row["had_reset"]),
+        hits=judge_snapshot(counted, limits), file=row["last_file"], line=row["last_line"], last_line=row["last_line"],
+    )  # fmt: skip
 
 
-def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(
-        row[name] for name in ("node", "interface", "lane", "counter", "gpu_uuid", "scope")
-    )
+def _identity(row: dict[str, Any]) -> dict[str, Any]:
+    names: Iterable[str] = (
+        "node", "interface", "lane", "link_type", "counter", "gpu_uuid", "scope", "error_class",
+    )  # fmt: skip
+    return {name: row[name] for name in names} | {
+        "peers": int(row["peers"] or 0),
+        "peer_median_events": row["median_events"],
+    }
+
+
+def _moment(epoch_us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=epoch_us)
 
 
 def _rows(connection: Any, query: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""How surprising a count is: over-dispersed tail bound, sibling comparison, false discovery control.
+"""How surprising a count is: over-dispersed tail bound in SQL, false discovery control, sibling totals.
 
 Closed forms without random numbers, so that the same rows give the same answer on every machine.
 """
@@ -13,17 +13,14 @@ DISPERSION_K = 0.5
 _LN10 = log(10)
 
 
-def surprise(events: float, expected: float, dispersion_k: float = DISPERSION_K) -> float:
-    """-log10 of an upper bound for the chance of `events` or more when `expected` are normal.
+def surprise_sql(events: str, expected: str, k: float = DISPERSION_K) -> str:
+    """SQL for -log10 of an upper bound for the chance of `events` or more when `expected` are normal.
 
     Chernoff bound of a negative binomial; 0 when the count is not above its expectation.
     """
-    mean = max(expected, 1e-9)
-    if events <= mean:
-        return 0.0
-    k = dispersion_k
-    bound = events * log(events / mean) - (events + k) * log((events + k) / (mean + k))
-    return max(0.0, bound / _LN10)
+    mean = f"greatest({expected}, 1e-9)"
+    bound = f"{events} * ln({events} / {mean}) - ({events} + {k}) * ln(({events} + {k}) / ({mean} + {k}))"
+    return f"case when {events} > {mean} then greatest(0, ({bound}) / {_LN10!r}) else 0 end"
 
 
 def benjamini_hochberg(log10_p: Sequence[float], tests: int) -> list[float]:

@@ -17,13 +17,18 @@ class SpikeLimits:
     replay_min_samples: int = 2
     # "RM says CRC only matters at 100+/s": DCGM DcgmGPUHardwareLimits.h.
     crc_per_second: float = 100.0
-    # Persistence: more than half of 30 one-minute windows with an increment (NVRx health check).
-    persistent_share: float = 0.5
-    persistent_min_samples: int = 15
+    # "32 a minute": DCGM's 480 correctable errors in a diagnostic of 15 minutes (field guide R7).
+    aer_per_minute: float = 32.0
+    # Persistence: more than 15 of 30 one-minute windows with an increment (NVRx health check; field
+    # guide R3), and an error a minute on average over them: by chance a drizzle fills many windows.
+    persistent_windows: int = 30
+    persistent_least: int = 15
+    persistent_per_minute: float = 1.0
     # Retrains: 505 recoveries foretold a failed link five days ahead (marin#9086); three a day watch.
     recoveries_per_day: float = 3.0
-    # Link downs in 12 h: gpud flags 3, Azure 5 in 24 h.
+    # Link downs: gpud flags 3 in 12 h, Azure 5 in 24 h (field guide R9).
     link_downs: float = 3.0
+    link_downs_per_day: float = 5.0
     # BER limits of NVIDIA's ibdiagnet text: healthy below 1e-15, failed above 1e-12.
     ber_failed: float = 1e-12
     ber_watch: float = 1e-15
@@ -32,6 +37,11 @@ class SpikeLimits:
     min_ratio: float = 5.0
     min_per_hour: float = 200.0
     q_value: float = 0.01
+    # Rates beside sibling links: 6 robust MADs, and floors because the MAD of silent siblings is zero
+    # (field guide R4, R6 and Appendix B).
+    sibling_mads: float = 6.0
+    sibling_events: float = 3.0
+    sibling_least: int = 3
     # Snapshots have totals without a time span; policy values of detection.md section 6.
     snapshot_transient: float = 100.0
     snapshot_severe: float = 1000.0

@@ -56,12 +56,12 @@ def test_silence_makes_no_row(connection: Any) -> None:
 
 
 def test_a_pause_of_more_than_five_steps_ends_an_interval(connection: Any) -> None:
-    found = spikes_of(connection, series("replay", growing({10: 9, 15: 9, 21: 9}, 60)))
-    assert [(s.spike, s.events) for s in found] == [(1, 18), (2, 9)]
+    found = spikes_of(connection, series("replay", growing({10: 90, 15: 90, 21: 90}, 60)))
+    assert [(s.spike, s.events) for s in found] == [(1, 180), (2, 90)]
 
 
 def test_single_errors_are_told_from_bursts(connection: Any) -> None:
-    found = spikes_of(connection, series("crc_flit", growing({5: 1, 6: 1, 30: 2}, 60)))
+    found = spikes_of(connection, series("recovery", growing({5: 1, 6: 1, 7: 1, 30: 2}, 60)))
     assert [s.burstiness for s in found] == ["isolated", "burst"]
 
 
@@ -83,14 +83,13 @@ def test_silent_peers_make_an_error_surprising(connection: Any) -> None:
         values = growing(dict.fromkeys(range(1, 120), 20), 120)
         noisy += series("crc_flit", values, interface=f"gpu0/nvlink-{link}")
     found = spikes_of(connection, own + noisy)
-    beside = next(spike for spike in found if spike.interface == "gpu3/nvlink-4")
     assert alone.expected_events is not None
-    assert beside.expected_events is not None
-    assert alone.expected_events < 1 < 15 < beside.expected_events
     assert alone.surprise is not None
-    assert alone.surprise > 5 > (beside.surprise or 0.0)
+    assert alone.expected_events < 1
+    assert alone.surprise > 5
     assert "unusual_count" in rules(alone)
-    assert "unusual_count" not in rules(beside)
+    assert {spike.interface for spike in found} == {f"gpu0/nvlink-{link}" for link in range(9)}
+    assert [rules(spike) for spike in found] == [{"persistent_errors"}] * 9
 
 
 def test_a_link_that_was_bad_all_along_still_stands_out(connection: Any) -> None:
@@ -103,10 +102,10 @@ def test_retrains_far_apart_add_up_within_a_day(connection: Any) -> None:
     step_s = 600.0
     steps = {3: 1, 40: 1, 100: 1}
     found = spikes_of(connection, series("recovery", growing(steps, 200), step_s))
-    assert [rules(s) for s in found] == [set(), set(), {"repeated_retrains"}]
+    assert [(s.spike, rules(s)) for s in found] == [(3, {"repeated_retrains"})]
     steps = {3: 1, 80: 1, 160: 1}  # the third is more than 24 h after the first
     found = spikes_of(connection, series("recovery", growing(steps, 200), step_s))
-    assert [rules(s) for s in found] == [set(), set(), set()]
+    assert found == []
 
 
 def test_link_downs_far_apart_add_up_within_half_a_day(connection: Any) -> None:
@@ -119,13 +118,21 @@ def test_link_downs_far_apart_add_up_within_half_a_day(connection: Any) -> None:
         assert [rules(s) for s in found] == [{"link_down"}, {"link_down"}, {expected}]
 
 
-def test_resets_and_ceilings_are_lower_bounds(connection: Any) -> None:
-    (spike,) = spikes_of(connection, series("crc_flit", [9120, 9120, 14, 14, 14]))
-    assert (spike.events, spike.is_lower_bound, spike.severity) == (14, True, "info")
+def test_ceilings_are_lower_bounds(connection: Any) -> None:
     rows = series("symbol_error", [65500, 65500, 65535, 65535])
     rows[2]["quality"] = rows[3]["quality"] = "saturated"
     (spike,) = spikes_of(connection, rows)
     assert (spike.events, spike.is_lower_bound) == (35, True)
+
+
+def test_a_reset_is_no_spike(connection: Any) -> None:
+    """What stands there after a reset was counted while links were trained anew (field guide C.4)."""
+    fallen = series("crc_flit", [9120, 9120, 14, 14, 14])
+    assert spikes_of(connection, fallen + quiet_links(9, 60, "crc_flit")) == []
+    erring = series("crc_flit", [9120, 9120, 14, 314, 614])
+    (spike,) = spikes_of(connection, erring + quiet_links(9, 60, "crc_flit"))
+    assert (spike.events, spike.is_lower_bound) == (614, True)
+    assert [(start, end, events) for start, end, events in spike.bursts] == [(at(60), at(120), 600)]
 
 
 def test_bits_moved_and_pcie_shape_are_taken_from_the_same_end(connection: Any) -> None:
@@ -199,17 +206,17 @@ def test_a_series_with_a_wrong_clock_is_judged_by_its_total(connection: Any) -> 
 
 
 def test_exchanged_gpus_lanes_and_sums_are_judged_apart(connection: Any) -> None:
-    rows = series("crc", [0, 50], gpu_uuid="GPU-a", line=10)
-    rows += series("crc", [0, 60], gpu_uuid="GPU-b", line=20)
-    rows += series("crc", [0, 70], lane=1, scope="lane", line=30)
-    rows += series("crc", [0, 80], scope="gpu_sum", line=40)
+    rows = series("crc", [0, 5000], gpu_uuid="GPU-a", line=10)
+    rows += series("crc", [0, 6000], gpu_uuid="GPU-b", line=20)
+    rows += series("crc", [0, 7000], lane=1, scope="lane", line=30)
+    rows += series("crc", [0, 8000], scope="gpu_sum", line=40)
     found = spikes_of(connection, rows)
     assert sorted((s.gpu_uuid, s.lane, s.scope, s.events) for s in found if s.lane is None) == [
-        ("", None, "gpu_sum", 80),
-        ("GPU-a", None, "link", 50),
-        ("GPU-b", None, "link", 60),
+        ("", None, "gpu_sum", 8000),
+        ("GPU-a", None, "link", 5000),
+        ("GPU-b", None, "link", 6000),
     ]
-    assert [(s.lane, s.scope, s.events) for s in found if s.lane is not None] == [(1, "lane", 70)]
+    assert [(s.lane, s.scope, s.events) for s in found if s.lane is not None] == [(1, "lane", 7000)]
 
 
 @pytest.mark.parametrize("seed", range(3))

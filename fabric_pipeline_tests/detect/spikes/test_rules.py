@@ -16,7 +16,6 @@ HOUR = 3600.0
 def interval(counter: str, events: float, exposure_s: float = HOUR, **more: Any) -> Counted:
     usual: dict[str, Any] = {
         "samples": 2,
-        "series_samples": 100,
         "in_12h": events,
         "in_24h": events,
     }
@@ -46,6 +45,8 @@ def test_plain_replay_limit(counter: str, events: float, hits: dict[str, str]) -
 
 
 def test_plain_replay_limit_is_a_rate() -> None:
+    assert of(interval("replay", 7, 7)) == {}, "a handful of replays is no rate"
+    assert of(interval("replay", 8, 7)) == {"replay_plain_limit": "warning"}
     assert of(interval("replay", 500, HOUR / 2)) == {}
     assert of(interval("replay", 501, HOUR / 2)) == {"replay_plain_limit": "warning"}
     assert of(interval("replay", 1_000_000, 1001 * HOUR)) == {}
@@ -101,6 +102,37 @@ def test_a_narrow_link_may_repeat_less_than_the_plain_limit() -> None:
 
 
 @pytest.mark.parametrize(
+    ("events", "exposure_s", "samples", "hits"),
+    [
+        (
+            16,
+            15,
+            2,
+            {"replay_plain_limit": "warning"},
+        ),  # 3840/h, but no more than a minute may have
+        (17, 15, 2, {"replay_plain_limit": "warning", "replay_physics_limit": "warning"}),
+        (17, 15, 1, {"replay_plain_limit": "watch", "replay_physics_limit": "watch"}),
+    ],
+)
+def test_the_allowance_is_one_of_whole_minutes(
+    events: float, exposure_s: float, samples: int, hits: dict[str, str]
+) -> None:
+    counted = interval(
+        "pcie_replay", events, exposure_s, samples=samples, pcie_generation=4, pcie_lanes=16
+    )
+    assert of(counted) == hits
+
+
+@pytest.mark.parametrize(
+    ("events", "exposure_s", "fires"),
+    [(32, 60, False), (33, 60, True), (32, 10, False), (64, 120, False), (65, 120, True)],
+)
+def test_correctable_pcie_errors_per_minute(events: float, exposure_s: float, fires: bool) -> None:
+    counted = interval("aer_correctable", events, exposure_s)
+    assert of(counted) == ({"aer_per_minute": "watch"} if fires else {})
+
+
+@pytest.mark.parametrize(
     "counter", ["crc", "crc_flit", "crc_data", "crc_single_bit", "crc_multi_bit"]
 )
 def test_crc_that_costs_bandwidth(counter: str) -> None:
@@ -108,18 +140,15 @@ def test_crc_that_costs_bandwidth(counter: str) -> None:
     assert of(interval(counter, 100 * 60, 60)) == {"crc_per_second": "critical"}
 
 
-@pytest.mark.parametrize(
-    ("samples", "of_all", "fires"),
-    [(15, 20, False), (16, 20, True), (16, 32, False), (16, 31, True), (500, 1000, False)],
-)
-def test_errors_in_most_samples(samples: int, of_all: int, fires: bool) -> None:
-    counted = interval("crc_flit", 20, samples=samples, series_samples=of_all)
+@pytest.mark.parametrize(("windows", "fires"), [(0, False), (15, False), (16, True), (30, True)])
+def test_errors_in_most_minutes_of_half_an_hour(windows: int, fires: bool) -> None:
+    counted = interval("crc_flit", 20, persistent_windows=windows)
     assert of(counted) == ({"persistent_errors": "watch"} if fires else {})
 
 
 @pytest.mark.parametrize("counter", ["corrected_bits", "fec_bin_1", "fec_bin_7"])
 def test_repairs_by_fec_are_normal_work(counter: str) -> None:
-    assert of(interval(counter, 10**9, samples=100, series_samples=100)) == {}
+    assert of(interval(counter, 10**9, samples=100, persistent_windows=30)) == {}
     for events in (1000, 10**9):
         assert judge_snapshot(snapshot(counter, events), LIMITS) == []
         assert judge_snapshot(snapshot(counter, events, siblings=7), LIMITS) == []
@@ -139,8 +168,14 @@ def test_retrains_are_counted_over_a_day(counter: str) -> None:
     [(1, {"link_down": "watch"}), (2, {"link_down": "watch"}), (3, {"link_flapping": "critical"})],
 )
 def test_link_downs_are_counted_over_half_a_day(in_12h: float, hits: dict[str, str]) -> None:
-    counted = Counted("link_downed", "link_down", "infiniband", 1, 30, in_12h=in_12h, in_24h=99)
+    counted = Counted("link_downed", "link_down", "infiniband", 1, 30, in_12h=in_12h, in_24h=4)
     assert of(counted) == hits
+
+
+@pytest.mark.parametrize(("in_24h", "rule"), [(4, "link_down"), (5, "link_flapping")])
+def test_link_downs_are_counted_over_a_day_too(in_24h: float, rule: str) -> None:
+    counted = Counted("link_downed", "link_down", "infiniband", 1, 30, in_12h=2, in_24h=in_24h)
+    assert set(of(counted)) == {rule}
 
 
 @pytest.mark.parametrize(
@@ -163,10 +198,11 @@ def test_a_bit_error_rate_needs_bits_and_errors_that_stayed() -> None:
     for counted in (
         Counted("symbol_error", "uncorrected", "infiniband", 4, HOUR),
         Counted("symbol_error", "uncorrected", "infiniband", 4, HOUR, bytes_moved=0.0),
-        Counted("plr_retry", "detected_retransmitted", "infiniband", 4, HOUR, bytes_moved=1.0),
-        Counted("plr_uncorrectable", "uncorrected", "nvlink", 4, HOUR, bytes_moved=1.0),
+        Counted("plr_uncorrectable", "uncorrected", "nvlink", 1, HOUR, bytes_moved=1.0),
     ):
-        assert of(counted) == {}
+        assert of(counted) == {"uncorrected_errors": "watch"}
+    counted = Counted("plr_retry", "detected_retransmitted", "infiniband", 4, HOUR, bytes_moved=1.0)
+    assert of(counted) == {}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +218,8 @@ def test_a_bit_error_rate_needs_bits_and_errors_that_stayed() -> None:
 def test_unusual_counts_need_effect_and_improbability(
     events: float, exposure_s: float, expected: float, q_value: float, fires: bool
 ) -> None:
-    counted = interval("crc_flit", events, exposure_s, expected=expected, q_value=q_value)
+    window = {"window_events": events, "window_s": exposure_s}
+    counted = interval("crc_flit", events, HOUR, expected=expected, q_value=q_value, **window)
     assert of(counted) == ({"unusual_count": "watch"} if fires else {})
 
 
@@ -206,11 +243,20 @@ def test_an_unusual_count_is_as_severe_as_the_bare_total_would_be(
         events,
         HOUR,
         samples=2,
-        series_samples=100,
+        window_events=events,
+        window_s=360.0,
         expected=0.1,
         q_value=1e-9,
     )
     assert of(counted)["unusual_count"] == severity
+
+
+@pytest.mark.parametrize(("per_hour", "fires"), [(24.0, False), (24.1, True)])
+def test_rates_beside_siblings_are_watched_only(per_hour: float, fires: bool) -> None:
+    counted = interval(
+        "replay", 10, siblings=17, sibling_per_hour=per_hour, sibling_limit_per_hour=24.0
+    )
+    assert of(counted) == ({"sibling_outlier_rate": "watch"} if fires else {})
 
 
 @pytest.mark.parametrize(

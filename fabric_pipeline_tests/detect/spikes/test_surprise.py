@@ -12,8 +12,17 @@ from fabric_pipeline.detect.spikes.surprise import (
     DISPERSION_K,
     benjamini_hochberg,
     sibling_log10_p,
-    surprise,
+    surprise_sql,
 )
+from fabric_pipeline.store.duck import connect
+
+_CONNECTION = connect()
+
+
+def surprise(events: float, expected: float, k: float = DISPERSION_K) -> float:
+    """The value of the SQL expression."""
+    sql = f"select {surprise_sql('$1::double', '$2::double', k)}"
+    return float(_CONNECTION.execute(sql, [events, expected]).fetchall()[0][0])
 
 
 def negative_binomial_tail(count: int, mean: float, k: float) -> float:
