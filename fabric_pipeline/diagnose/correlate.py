@@ -26,15 +26,16 @@ from fabric_pipeline.model.topology import Topology
 Floats = npt.NDArray[np.float64]
 _LAGS = (0, -1, 1)
 _MIN_BINS = 8
-_DEFAULT_STEP_S = 30.0
+DEFAULT_STEP_S = 30.0
 _STEP_RANGE_S = (5.0, 600.0)
 _MAX_STEPS = 5  # errors counted over more steps than this cannot be placed in time
 
-# Increments of the link ends that have any, with the interval each covers. A sum over all links of a GPU
-# takes part only where no link of that GPU has errors of its own to tell.
+# Increments of the link ends on which a rule fired, with the interval each covers. A sum over all links of
+# a GPU takes part only where no link of that GPU has errors of its own to tell.
 INCREMENTS_SQL = """
 with active as (
     select node, interface, ts, elapsed_s, delta, scope from link_counters
+    semi join (from spike_detections where start_ts is not null) using (node, interface, counter)
     where delta > 0 and elapsed_s > 0 and error_class <> '' and counter <> 'corrected_bits' and scope <> 'switch_sum' and quality <> 'clock_skew'
 ), told as (
     select distinct node, split_part(interface, '/', 1) as device from active where scope <> 'gpu_sum'
@@ -70,6 +71,16 @@ class Correlation:
     score: float = 0.0
     candidate_rank: int = 1
     covered_bins: list[int] = field(default_factory=list)
+    verdict: str = "not_weighed"
+    confidence: float | None = None
+    log_odds: float | None = None
+    share_slow: float | None = None
+    slow_anyway: float | None = None
+    edges_fitting: int | None = None
+    edges_visible: int | None = None
+    dose: float | None = None
+    because: dict[str, float] = field(default_factory=dict)
+    behind: list[str] = field(default_factory=list)
 
     def row(self, drop: str) -> tuple[Any, ...]:
         """Values in the column order of straggler_correlations."""
@@ -77,7 +88,8 @@ class Correlation:
         return (
             drop, self.run, self.communicator, parsed.node, parsed.interface, self.far_end, self.in_path, self.bins, self.slow_bins, self.error_bins,
             self.overlap_bins, self.lag_bins, self.overlap_share, self.covered_share, self.effect_pct, self.p_value, self.q_value,
-            self.score, self.candidate_rank, json.dumps(self.covered_bins),
+            self.score, self.candidate_rank, json.dumps(self.covered_bins), self.verdict, self.confidence, self.log_odds, self.share_slow,
+            self.slow_anyway, self.edges_fitting, self.edges_visible, self.dose, json.dumps(self.because), json.dumps(self.behind),
         )  # fmt: skip
 
 
@@ -106,7 +118,7 @@ def correlate(
     `increments` are (node, interface, ts, elapsed_s, delta); `late_only` the (run, communicator) groups
     that only wait for a late rank, which no link of theirs explains. Ranks candidates per run.
     """
-    step_s = min(max(step_s or _DEFAULT_STEP_S, _STEP_RANGE_S[0]), _STEP_RANGE_S[1])
+    step_s = min(max(step_s or DEFAULT_STEP_S, _STEP_RANGE_S[0]), _STEP_RANGE_S[1])
     by_link: dict[str, list[tuple[str, datetime, float, float]]] = {}
     for node, interface, ts, elapsed_s, delta in increments:
         if elapsed_s > _MAX_STEPS * step_s:

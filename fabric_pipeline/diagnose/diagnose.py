@@ -23,7 +23,8 @@ from fabric_pipeline.diagnose.isolate import hold_responsible
 from fabric_pipeline.diagnose.link_cases import LinkCase, link_cases
 from fabric_pipeline.diagnose.link_findings import link_finding
 from fabric_pipeline.diagnose.merge import merge_findings
-from fabric_pipeline.diagnose.state_effects import explain_by_state
+from fabric_pipeline.diagnose.slow_places import slow_places
+from fabric_pipeline.diagnose.state_effects import explain_by_state, state_findings
 from fabric_pipeline.diagnose.straggler_findings import straggler_findings
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline.diagnose.verdict import verdict
@@ -71,13 +72,22 @@ def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagn
     limits = limits or IsolationLimits()
     links = [link.attributes for link in evidence.topology.links]
     cases = link_cases(judged_here(evidence.spikes), evidence.correlations, evidence.topology)
-    explained = hold_responsible(cases, limits)
+    explained = hold_responsible(cases, evidence.correlations)
     found = _link_findings(cases, evidence, limits)
     found += _far_end_symptoms(found)
     found += judge_events(evidence.events) + judge_job_events(evidence.events)
     found += evaluate_link_state(evidence.states) + evaluate_port_state(evidence.states, links)
-    explained |= explain_by_state(found, evidence.stragglers, explained, evidence.topology)
-    found += straggler_findings(evidence.stragglers, explained, _guilty_by_run(cases), limits)
+    found += state_findings(evidence.correlations, evidence.states, found, evidence.topology)
+    explained |= explain_by_state(
+        found, evidence.stragglers, explained, evidence.topology, evidence.correlations
+    )
+    found += straggler_findings(
+        evidence.stragglers,
+        explained,
+        _guilty_by_run(cases),
+        limits,
+        slow_places(evidence.correlations),
+    )
     ports = evaluate_port_snapshots(evidence.port_snapshots, links)
     sweeps = judge_sweeps(evidence.sweeps, evidence.events, evidence.runs)
     found += [*ports.findings, *sweeps.findings, *evidence.absences]

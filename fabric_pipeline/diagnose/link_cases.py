@@ -23,8 +23,8 @@ _LANE_SHARE = 0.8  # one lane is named when it holds this share of the link's la
 class LinkCase:
     """One link with errors: the end that is named, the other end, and what was counted at both.
 
-    `guilty_of` and `outweighed_by` are filled in by isolation: runs it is held responsible for, and the
-    better candidates where its errors fit slow time that these explain already.
+    `guilty_of`, `suspected_of` and `outweighed_by` are filled in by isolation: runs it is held responsible
+    for, runs it may slow without being sure enough, and the better candidates where its errors fit slow time that these explain already.
     """
 
     component: str
@@ -33,6 +33,7 @@ class LinkCase:
     spikes: list[Spike]
     correlations: list[Correlation] = field(default_factory=list)
     guilty_of: list[Correlation] = field(default_factory=list)
+    suspected_of: list[Correlation] = field(default_factory=list)
     sympathetic: list[str] = field(default_factory=list)
     outweighed_by: list[str] = field(default_factory=list)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from fabric_pipeline.detect.spikes.evaluate import Spike
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
+from fabric_pipeline.diagnose.correlate import Correlation
 from fabric_pipeline.diagnose.link_cases import LinkCase
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline.model.counters import COUNTERS
@@ -34,6 +35,8 @@ def link_finding(
     if case.guilty_of:
         return _guilty(case, stragglers, limits)
     severity = case.rule_severity
+    if case.suspected_of:
+        return _suspected(case)
     if severity == "info":
         return None
     if has_timing and not case.is_snapshot:
@@ -46,6 +49,37 @@ def link_finding(
     return _finding(case, _kind(case), severity, text, {})
 
 
+def coincidence_text(one: Correlation, runs: Sequence[str]) -> str:
+    """How errors and slow time go together, with the figures, in sentences."""
+    lag = f" after a clock difference of {one.lag_bins} bins is taken out" if one.lag_bins else ""
+    sentences = []
+    if one.share_slow is not None:
+        sentences.append(
+            f"While it erred {one.share_slow:.0%} of the collectives that cross it were slow{lag}, against "
+            f"{one.slow_anyway or 0.0:.0%} in other runs or while it was quiet."
+        )
+    if one.edges_visible:
+        sentences.append(
+            f"Latency moved with {one.edges_fitting} of the {one.edges_visible} starts and ends of its errors."
+        )
+    sentences.append(
+        f"Its error time and the slow time of {', '.join(runs)} coincide: {one.overlap_bins} of {one.error_bins} error intervals are slow "
+        f"(chance {one.p_value or 0.0:.3g} under circular shifts), and they cover {one.covered_share:.0%} of the slow time."
+    )
+    if one.dose is not None and one.dose >= 0.3:
+        sentences.append(
+            f"The more errors, the slower (rank correlation {one.dose:.2f} over the erring time)."
+        )
+    return " ".join(sentences)
+
+
+def weighing_numbers(one: Correlation) -> dict[str, Any]:
+    """Figures of the weighing that records keep; only what was weighed."""
+    names = ("confidence", "log_odds", "share_slow", "slow_anyway", "edges_fitting", "edges_visible", "dose")  # fmt: skip
+    known = {name: getattr(one, name) for name in names if getattr(one, name) is not None}
+    return known | ({"because": one.because} if one.because else {})
+
+
 def _guilty(case: LinkCase, stragglers: Sequence[Straggler], limits: IsolationLimits) -> Finding:
     runs = sorted({one.run for one in case.guilty_of})
     slow = [s for s in stragglers if s.run in runs and s.kind != "late_rank"]
@@ -53,10 +87,7 @@ def _guilty(case: LinkCase, stragglers: Sequence[Straggler], limits: IsolationLi
     best = max(case.guilty_of, key=lambda one: one.score)
     degradation = worst.deviation_pct if worst else (best.effect_pct or 0.0)
     is_severe = degradation > limits.severe_pct and case.rule_severity in ("warning", "critical")
-    text = (
-        f"Its error time and the slow time of {', '.join(runs)} coincide: {best.overlap_bins} of {best.error_bins} error intervals are slow "
-        f"(chance {best.p_value:.3g} under circular shifts), and they cover {best.covered_share:.0%} of the slow time."
-    )
+    text = f"{coincidence_text(best, runs)} Confidence {best.confidence or 0.0:.2f}."
     numbers: dict[str, Any] = {
         "degradation_pct": degradation,
         "latency_us": worst.latency_us if worst else None,
@@ -67,6 +98,7 @@ def _guilty(case: LinkCase, stragglers: Sequence[Straggler], limits: IsolationLi
         "covered_share": best.covered_share,
         "effect_pct": best.effect_pct,
         "score": best.score,
+        **weighing_numbers(best),
         "runs": runs,
         "lost_gpu_s": sum(s.lost_s * (s.gpus or 0) for s in slow),
         "late_ranks": sorted({rank for s in slow for rank in s.late_ranks}),
@@ -82,6 +114,24 @@ def _guilty(case: LinkCase, stragglers: Sequence[Straggler], limits: IsolationLi
         for s in slow[:4]
     ]
     return finding
+
+
+def _suspected(case: LinkCase) -> Finding:
+    """A link that may slow runs, not surely enough to be named as the cause."""
+    best = max(case.suspected_of, key=lambda one: one.score)
+    runs = sorted({one.run for one in case.suspected_of})
+    text = (
+        f"It may slow {', '.join(runs)}, with a confidence of {best.confidence or 0.0:.2f} too little to accuse it. {coincidence_text(best, runs)} "
+        "A second episode, per-rank timing, or a run over this link alone would settle it."
+    )
+    severity = "warning" if _alone_enough(case) else "watch"
+    return _finding(
+        case,
+        _kind(case) if severity == "warning" else "link_suspected",
+        severity,
+        text,
+        weighing_numbers(best),
+    )
 
 
 def _finding(

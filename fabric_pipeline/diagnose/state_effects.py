@@ -10,12 +10,19 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
-from fabric_pipeline.model.components import parse_component
-from fabric_pipeline.model.findings import Finding
+from fabric_pipeline.diagnose.correlate import Correlation
+from fabric_pipeline.diagnose.link_cases import is_switch_end
+from fabric_pipeline.diagnose.link_findings import coincidence_text, weighing_numbers
+from fabric_pipeline.diagnose.localise.judge import RESPONSIBLE
+from fabric_pipeline.model.components import component_id, parse_component
+from fabric_pipeline.model.counters import COUNTERS
+from fabric_pipeline.model.findings import EvidenceRef, Finding
+from fabric_pipeline.model.records import Reading
 from fabric_pipeline.model.topology import Topology
 
 # A state is sampled now and then, so its change may be seen up to this much after the slowdown.
 _SLACK = timedelta(minutes=5)
+_STATES = ("width", "speed_gbps", "link_up")
 
 
 def explain_by_state(
@@ -23,8 +30,128 @@ def explain_by_state(
     stragglers: Sequence[Straggler],
     explained: set[str],
     topology: Topology,
+    correlations: Sequence[Correlation] = (),
 ) -> set[str]:
-    """Attach unexplained slow runs to the one state fault in their path; returns the runs explained now."""
+    """Attach slow runs to the state fault that explains them; returns the runs explained now.
+
+    Where the times of a state change were weighed, the verdict of `correlations` decides; else the one
+    state fault in the path of an unexplained run is taken.
+    """
+    weighed = _attach_weighed(findings, stragglers, topology, correlations)
+    return weighed | _attach_alone(findings, stragglers, explained | weighed, topology)
+
+
+def _attach_weighed(
+    findings: Sequence[Finding],
+    stragglers: Sequence[Straggler],
+    topology: Topology,
+    correlations: Sequence[Correlation],
+) -> set[str]:
+    responsible: dict[str, list[Correlation]] = {}
+    for one in correlations:
+        if one.verdict == RESPONSIBLE:
+            key = topology.link_key(topology.resolve(one.component))
+            responsible.setdefault(key, []).append(one)
+    found = set()
+    for finding in findings:
+        if not finding.is_link or "p_value" in finding.numbers or finding.role == "symptom":
+            continue
+        rows = responsible.get(topology.link_key(topology.resolve(finding.component)), [])
+        for one in rows:
+            slow = [s for s in stragglers if s.run == one.run and s.kind != "late_rank"]
+            if slow and one.overlap_bins:
+                _attach(finding, one.run, slow)
+                found.add(one.run)
+        if rows:
+            best = max(rows, key=lambda one: one.overlap_bins)
+            finding.reason += (
+                f" {coincidence_text(best, finding.numbers.get('runs') or [best.run])}"
+            )
+            finding.numbers |= {"p_value": best.p_value, **weighing_numbers(best)}
+            if finding.severity in ("info", "watch"):
+                finding.severity, finding.role = "warning", "cause"
+    return found
+
+
+def state_findings(
+    correlations: Sequence[Correlation],
+    states: Sequence[Reading],
+    known: Sequence[Finding],
+    topology: Topology,
+) -> list[Finding]:
+    """Links held responsible for slow time by a lost width or speed alone, of which no rule spoke before.
+
+    A state that is low for part of the time is within what the link may do, so no limit is broken; that
+    collectives slowed with it makes it a fault.
+    """
+    told = {topology.link_key(topology.resolve(f.component)) for f in known if f.is_link}
+    lost = _lost_states(states, topology)
+    responsible = dict.fromkeys(
+        topology.link_key(topology.resolve(one.component))
+        for one in correlations
+        if one.verdict == RESPONSIBLE
+    )
+    return [
+        _state_finding(lost[key], topology)
+        for key in responsible
+        if key in lost and key not in told
+    ]
+
+
+def _lost_states(states: Sequence[Reading], topology: Topology) -> dict[str, list[Reading]]:
+    """Readings of links whose width or speed was lower at some time than at another, by link key."""
+    series: dict[tuple[str, str], list[Reading]] = {}
+    for reading in states:
+        if reading.counter in _STATES and reading.value is not None and reading.time is not None:
+            component = topology.resolve(component_id(reading.node, reading.interface))
+            series.setdefault((topology.link_key(component), reading.counter), []).append(reading)
+    lost: dict[str, list[Reading]] = {}
+    for (key, _), readings in series.items():
+        best = max(one.value for one in readings if one.value is not None)
+        low = [one for one in readings if one.value is not None and one.value < best]
+        if low:
+            full = next(one for one in readings if one.value == best)
+            lost.setdefault(key, []).extend([*low, full])
+    return lost
+
+
+def _state_finding(readings: Sequence[Reading], topology: Topology) -> Finding:
+    first = readings[0]
+    same = [r for r in readings if r.counter == first.counter and r.value is not None]
+    low, full = min(r.value or 0.0 for r in same), max(r.value or 0.0 for r in same)
+    unit = COUNTERS[first.counter].unit
+    named = min(
+        (component_id(r.node, r.interface) for r in readings),
+        key=lambda name: (is_switch_end(name), name),
+    )
+    component = topology.resolve(named)
+    times = [r.time for r in same if r.time is not None and r.value == low]
+    kind = {"width": "width_downgrade", "speed_gbps": "speed_downgrade"}.get(
+        first.counter, "link_down"
+    )
+    return Finding(
+        component=component,
+        kind=kind,
+        severity="watch",
+        role="context",
+        reason=f"{component} went from {full:g} to {low:g} {unit} ({COUNTERS[first.counter].says}) without any error counted.",
+        summary=f"{component} went from {full:g} to {low:g} {unit}",
+        evidence=[
+            EvidenceRef(r.file, r.line, None, f"{r.counter} {r.value:g}") for r in readings[:6]
+        ],
+        far_end=topology.far_end(component),
+        first_seen=min(times, default=None),
+        last_seen=max(times, default=None),
+        rules=[kind],
+    )
+
+
+def _attach_alone(
+    findings: Sequence[Finding],
+    stragglers: Sequence[Straggler],
+    explained: set[str],
+    topology: Topology,
+) -> set[str]:
     accused = [f for f in findings if f.accuses and f.is_link and "p_value" not in f.numbers]
     found = set()
     for run, slow in _unexplained(stragglers, explained).items():
@@ -33,6 +160,7 @@ def explain_by_state(
         ]
         if len({topology.link_key(f.component) for f in fitting}) == 1:
             _attach(fitting[0], run, slow)
+            fitting[0].reason += " No other link in its path is accused."
             found.add(run)
     return found
 
@@ -65,7 +193,7 @@ def _attach(finding: Finding, run: str, slow: Sequence[Straggler]) -> None:
     worst = max(slow, key=lambda s: s.deviation_pct)
     finding.reason += (
         f" {run} runs over this link and was slow at that time, up to {worst.latency_us:.0f} us against a baseline of "
-        f"{worst.baseline_us:.0f} us ({worst.deviation_pct:.1f} % more); no other link in its path is accused."
+        f"{worst.baseline_us:.0f} us ({worst.deviation_pct:.1f} % more)."
     )
     known = finding.numbers
     if worst.deviation_pct > (known.get("degradation_pct") or 0.0):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
+from fabric_pipeline.diagnose.correlate import Correlation
+from fabric_pipeline.diagnose.slow_places import place_alternatives, place_text
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline.model.components import UNKNOWN, parse_component
 from fabric_pipeline.model.findings import EvidenceRef, Finding
@@ -18,11 +20,13 @@ def straggler_findings(
     explained_runs: set[str],
     guilty: Mapping[str, Sequence[str]],
     limits: IsolationLimits,
+    places: Mapping[str, Sequence[Correlation]] | None = None,
 ) -> list[Finding]:
     """One finding per run that is slow without a guilty link.
 
     `guilty`: run -> components held responsible for its slow time. A rank that comes late on the node
-    of such a link waits for that link in another group: a symptom, no cause of its own.
+    of such a link waits for that link in another group: a symptom, no cause of its own. `places`: run ->
+    rows of places that were slow without an erring link, the strongest first.
     """
     by_run: dict[str, list[Straggler]] = {}
     for straggler in stragglers:
@@ -35,7 +39,7 @@ def straggler_findings(
         if late:
             findings.append(_late_finding(run, late, guilty.get(run, ()), limits))
         if other and run not in explained_runs:
-            findings.append(_unexplained_finding(run, other, limits))
+            findings.append(_unexplained_finding(run, other, (places or {}).get(run, ()), limits))
     return findings
 
 
@@ -83,7 +87,9 @@ def _late_symptom(run: str, late: Sequence[Straggler], place: str, cause: str) -
     )
 
 
-def _unexplained_finding(run: str, slow: Sequence[Straggler], limits: IsolationLimits) -> Finding:
+def _unexplained_finding(
+    run: str, slow: Sequence[Straggler], places: Sequence[Correlation], limits: IsolationLimits
+) -> Finding:
     worst = max(slow, key=lambda s: s.deviation_pct)
     count = sum(s.collectives for s in slow)
     lasting = count >= limits.lasting_collectives
@@ -93,13 +99,14 @@ def _unexplained_finding(run: str, slow: Sequence[Straggler], limits: IsolationL
         severity="warning" if lasting else "watch",
         role="cause" if lasting else "context",
         reason=f"{run} was slow in {count} collectives, up to {worst.latency_us:.0f} us against a baseline of {worst.baseline_us:.0f} us "
-        f"({worst.deviation_pct:.1f} % more), and no link's errors fit that time. Per-rank timing or counters of the silent links would tell more.",
+        f"({worst.deviation_pct:.1f} % more), and no link's errors fit that time. {place_text(places)}",
         evidence=_evidence(slow),
         is_link=False,
         first_seen=min((s.start_ts for s in slow if s.start_ts), default=None),
         last_seen=max((s.end_ts for s in slow if s.end_ts), default=None),
         numbers=_numbers(run, slow),
         rules=["slow_without_link_evidence"],
+        alternatives=place_alternatives(places),
     )
 
 

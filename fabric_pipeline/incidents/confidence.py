@@ -1,8 +1,8 @@
 """How sure a record may claim to be, on what grade of evidence, and what would change its verdict.
 
 Evidence grade limits confidence, it never changes a rule (detection.md section 6): A coincidence with
-collectives tested, B counted over a known time, C totals since an unknown moment. The figures are
-stated by rule and not yet calibrated on scenarios.
+collectives tested, B counted over a known time, C totals since an unknown moment. Confidence of grade A
+is the calibrated figure of `localise`; of B and C it is set by rule, because nothing was weighed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fabric_pipeline.incidents.record import FaultType
 from fabric_pipeline.model.findings import Finding
 
 Grade = Literal["A", "B", "C"]
-_CAPS: dict[Grade, float] = {"A": 0.97, "B": 0.90, "C": 0.80}
+_CAPS: dict[Grade, float] = {"A": 0.99, "B": 0.90, "C": 0.80}
 
 
 def evidence_grade(finding: Finding) -> Grade:
@@ -25,16 +25,14 @@ def evidence_grade(finding: Finding) -> Grade:
 
 def confidence(finding: Finding) -> float:
     """0 to 1, capped by the grade of the evidence; lower for findings that do not accuse."""
+    grade = evidence_grade(finding)
+    weighed = finding.numbers.get("confidence")
+    if weighed is not None:
+        return round(min(float(weighed), _CAPS[grade]), 3)
     if not finding.accuses:
         return 0.3
-    grade = evidence_grade(finding)
-    if grade == "A":
-        overlap = float(finding.numbers.get("overlap_share") or 0.0)
-        covered = float(finding.numbers.get("covered_share") or 0.0)
-        raw = 0.5 + 0.2 * overlap + 0.2 * covered + (0.07 if len(finding.rules) >= 2 else 0.0)
-    else:
-        raw = {"critical": 0.78, "warning": 0.62}[finding.severity]
-        raw += 0.08 if "sibling_outlier" in finding.rules else 0.0
+    raw = {"critical": 0.78, "warning": 0.62}[finding.severity]
+    raw += 0.08 if "sibling_outlier" in finding.rules else 0.0
     return round(min(raw, _CAPS[grade]), 3)
 
 

@@ -16,6 +16,13 @@ _COINCIDENCE: tuple[Source, ...] = (
     ("collective_timings", "duration_us"),
     ("collective_timings", "ts"),
 )
+_WEIGHING: tuple[Source, ...] = (
+    ("spike_detections", "bursts"),
+    ("link_counters", "value"),
+    ("collective_timings", "duration_us"),
+    ("fabric_events", "kind"),
+    ("fabric_topology", "far_interface"),
+)
 _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
     "link_counters": {
         "sample": (("raw_telemetry", "ts"), ("raw_telemetry", "line")),
@@ -96,6 +103,21 @@ _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
         "candidate_rank": _COINCIDENCE,
         "effect_pct": _COINCIDENCE,
         "far_end": (("fabric_topology", "far_interface"), ("fabric_topology", "far_node")),
+        **dict.fromkeys(
+            (
+                "verdict",
+                "confidence",
+                "log_odds",
+                "share_slow",
+                "slow_anyway",
+                "edges_fitting",
+                "edges_visible",
+                "dose",
+                "because",
+                "behind",
+            ),
+            _WEIGHING,
+        ),
     },
     "incident_records": {
         "isolated_component": (
@@ -126,8 +148,8 @@ _DERIVED: dict[str, dict[str, tuple[Source, ...]]] = {
         ),
         "degradation_pct": (("stragglers", "deviation_pct"),),
         "confidence": (
-            ("straggler_correlations", "overlap_share"),
-            ("straggler_correlations", "covered_share"),
+            ("straggler_correlations", "confidence"),
+            ("spike_detections", "rules"),
         ),
         "gpu_hours_lost": (("stragglers", "lost_s"), ("stragglers", "gpus")),
     },

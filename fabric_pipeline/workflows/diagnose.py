@@ -16,8 +16,18 @@ from fabric_pipeline.detect.spikes.evaluate import Spike, bursts_from_json, dete
 from fabric_pipeline.detect.spikes.rules import RuleHit
 from fabric_pipeline.detect.stragglers.evaluate import Straggler, find_stragglers, waiting_groups
 from fabric_pipeline.detect.stragglers.series import latency_series
-from fabric_pipeline.diagnose.correlate import INCREMENTS_SQL, STEP_SQL, Correlation, correlate
+from fabric_pipeline.diagnose.correlate import (
+    DEFAULT_STEP_S,
+    INCREMENTS_SQL,
+    STEP_SQL,
+    Correlation,
+    correlate,
+)
 from fabric_pipeline.diagnose.diagnose import PORT_LINKS, Evidence
+from fabric_pipeline.diagnose.localise.evidence import erring_links
+from fabric_pipeline.diagnose.localise.judge import judge_links
+from fabric_pipeline.diagnose.localise.side_sql import side_evidence, states_in_time
+from fabric_pipeline.diagnose.verdict_rows import with_verdicts
 from fabric_pipeline.model.components import component_id
 from fabric_pipeline.model.counters import COUNTERS, STATE_COUNTERS
 from fabric_pipeline.model.findings import Finding
@@ -88,14 +98,18 @@ def straggler_stage(connection: Any, drop_id: str) -> list[Straggler]:
 def correlation_stage(connection: Any, drop_id: str, topology: Topology) -> list[Correlation]:
     """Spikes, stragglers, counters, timings and topology -> straggler_correlations."""
     series = latency_series(connection)
-    step_s = connection.execute(STEP_SQL).fetchall()[0][0] or 0.0
+    step_s = float(connection.execute(STEP_SQL).fetchall()[0][0] or 0.0)
     found = correlate(
         series,
         connection.execute(INCREMENTS_SQL).fetchall(),
         topology,
-        float(step_s),
+        step_s,
         waiting_groups(_stragglers(connection)),
     )
+    links = erring_links(_spikes(connection), topology) + states_in_time(connection, topology)
+    side = side_evidence(connection, topology)
+    verdicts = judge_links(series, links, topology, step_s or DEFAULT_STEP_S, side)
+    found = with_verdicts(found, verdicts, topology)
     _store(connection, "straggler_correlations", [one.row(drop_id) for one in found])
     return found
 
@@ -216,7 +230,8 @@ def _correlations(connection: Any) -> list[Correlation]:
         connection, "select * from straggler_correlations order by run, candidate_rank"
     ):
         row["component"] = component_id(row.pop("node"), row.pop("interface"))
-        row["covered_bins"] = json.loads(row["covered_bins"])
+        for name in ("covered_bins", "because", "behind"):
+            row[name] = json.loads(row[name])
         row.pop("drop")
         found.append(Correlation(**row))
     return found

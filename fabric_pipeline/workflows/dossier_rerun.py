@@ -18,6 +18,7 @@ from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.store.columns import insert_columns
+from fabric_pipeline.store.duck import scalar
 from fabric_pipeline.workflows.diagnose import (
     correlation_stage,
     gather_evidence,
@@ -35,6 +36,11 @@ from fabric_pipeline.workflows.dossier_compare import (
 )
 from fabric_pipeline.workflows.dossier_rows import ROW_TABLES
 
+# Columns of straggler_correlations that the weighing fills in.
+_WEIGHED = (
+    "verdict", "confidence", "log_odds", "share_slow", "slow_anyway", "edges_fitting", "edges_visible", "dose", "because", "behind",
+)  # fmt: skip
+
 
 def rerun(connection: Any, record: IncidentRecord, kept: Kept, done: Rerun) -> None:
     """Run counting, spikes, stragglers and verdict on the relations `recorded_<table>`.
@@ -49,6 +55,7 @@ def rerun(connection: Any, record: IncidentRecord, kept: Kept, done: Rerun) -> N
     spikes = spike_stage(connection, record.drop, keep=is_recorded(connection))
     stragglers = straggler_stage(connection, record.drop)
     correlation_stage(connection, record.drop, topology)
+    _take_recorded_verdicts(connection, done)
     compare_spikes(connection, spikes, record, kept, done)
     compare_stragglers(connection, record, kept, done)
     answer = diagnose(gather_evidence(connection, topology))
@@ -86,6 +93,23 @@ def _take_recorded(connection: Any) -> None:
     )
     for name in ("collective_timings", "fabric_events"):
         connection.execute(f"create or replace temp table {name} as from recorded_{name}")
+
+
+def _take_recorded_verdicts(connection: Any, done: Rerun) -> None:
+    """The weighing of a link looks at all links and runs of the drop, so its verdict stands as recorded."""
+    taken = ", ".join(f"{name} = r.{name}" for name in _WEIGHED)
+    connection.execute(
+        f"update straggler_correlations c set {taken} from recorded_straggler_correlations r "
+        "where c.run = r.run and c.node = r.node and c.interface = r.interface"
+    )
+    connection.execute(
+        "insert into straggler_correlations by name from recorded_straggler_correlations "
+        "anti join straggler_correlations using (run, node, interface)"
+    )
+    if scalar(connection, "select count(*) from recorded_straggler_correlations"):
+        done.not_rerun.append(
+            "confidence of the link: it is weighed beside all links and runs of the drop"
+        )
 
 
 def _reasons_for_difference(

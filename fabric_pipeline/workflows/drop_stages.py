@@ -148,7 +148,9 @@ def straggler_stage(settings: Settings, drop_id: str) -> StageResult:
 
 def correlation_stage(settings: Settings, drop_id: str) -> StageResult:
     """Spikes and stragglers -> straggler_correlations."""
-    needed = ["link_counters", "collective_timings", "fabric_topology", "stragglers"]
+    needed = [
+        "link_counters", "collective_timings", "fabric_topology", "stragglers", "spike_detections", "fabric_events",
+    ]  # fmt: skip
     with drop_tables(settings, drop_id, needed) as connection:
         stages.correlation_stage(connection, drop_id, topology_of(connection))
         return write_checked(connection, settings, "straggler_correlations", drop_id)

@@ -212,7 +212,7 @@ def test_rows_fit_the_table() -> None:
     assert row["p_value"] == found.p_value
 
 
-def test_sums_over_a_gpu_take_part_only_where_no_link_tells_more() -> None:
+def test_only_ends_on_which_a_rule_fired_and_sums_only_where_no_link_tells_more() -> None:
     connection = new_connection()
     sums: dict[str, Any] = {"scope": "gpu_sum", "link_type": "nvlink"}
     rows = readings("crc", growing({5: 9}, 10), interface="gpu1", **sums)
@@ -222,7 +222,12 @@ def test_sums_over_a_gpu_take_part_only_where_no_link_tells_more() -> None:
     rows += readings("crc", growing({5: 9}, 10), interface="nvswitch-0", scope="switch_sum")
     rows += readings("corrected_bits", growing({5: 9}, 10), interface="mlx5_0/1")
     rows += readings("tx_bytes", growing({5: 9}, 10), interface="mlx5_0/1")
+    rows += readings("crc", growing({5: 9}, 10), interface="gpu5", node="n3")  # no rule fired there
     count(connection, rows)
+    connection.execute(
+        "create temp table spike_detections as select distinct node, interface, counter, ts as start_ts "
+        "from link_counters where delta > 0 and node || interface <> 'n3gpu5'"
+    )
     found = connection.execute(INCREMENTS_SQL).fetchall()
     connection.close()
     assert [row[:2] for row in found] == [("n1", "gpu1"), ("n1", "gpu2/nvlink-3"), ("n2", "gpu2")]

@@ -72,7 +72,9 @@ def test_a_gpu_is_named_where_only_sums_over_its_links_are_known() -> None:
 
 
 def test_slow_time_without_any_fitting_link_is_not_a_link() -> None:
-    unfit = correlation(LINK, overlap_share=0.05, p_value=0.8, covered_share=0.05, overlap_bins=1)
+    unfit = correlation(
+        LINK, overlap_share=0.05, verdict="not_responsible", confidence=0.02, overlap_bins=1
+    )
     found = answer(spikes=[spike(LINK)], stragglers=[straggler()], correlations=[unfit])
     assert found.verdict == "not_a_link"
     assert [f.kind for f in accusing(found)] == ["slow_without_link_evidence"]

@@ -1,119 +1,97 @@
-"""Which link is held responsible: by size and chance, one explanation for one slow time."""
+"""Which link case is guilty, suspected or outweighed: the verdicts of localisation laid on the cases."""
 
 from __future__ import annotations
 
-from math import exp
+from typing import Any
 
 import pytest
 
-from fabric_pipeline.diagnose.isolate import combined_p, hold_responsible
+from fabric_pipeline.diagnose.correlate import Correlation
+from fabric_pipeline.diagnose.isolate import hold_responsible
 from fabric_pipeline.diagnose.link_cases import LinkCase
-from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline_tests.diagnose.evidence import correlation, spike
 
-LIMITS = IsolationLimits()
 A, B = "n1:gpu0/nvlink-0", "n2:gpu1/nvlink-1"
 
 
-def case(component: str = A, *runs: str, **match: object) -> LinkCase:
-    found = [correlation(component, run, **match) for run in runs or ("r1",)]
-    return LinkCase(component, "", "nvlink", [spike(component)], found)
+def case(component: str = A, *correlations: Correlation) -> LinkCase:
+    return LinkCase(component, "", "nvlink", [spike(component)], list(correlations))
 
 
-def guilty(*cases: LinkCase) -> list[str]:
-    hold_responsible(cases, LIMITS)
-    return [one.component for one in cases if one.guilty_of]
+def row(
+    component: str = A, run: str = "r1", verdict: str = "responsible", **changes: Any
+) -> Correlation:
+    return correlation(component, run, verdict=verdict, **changes)
 
 
-def test_a_good_match_is_held_responsible_and_explains_its_run() -> None:
-    one = case()
-    assert hold_responsible([one], LIMITS) == {"r1"}
+def test_a_responsible_link_is_guilty_and_explains_its_run() -> None:
+    one = case(A, row())
+    assert hold_responsible([one]) == {"r1"}
     assert one.guilty_of == one.correlations
+    assert one.suspected_of == one.outweighed_by == []
 
 
-@pytest.mark.parametrize(
-    ("match", "is_guilty"),
-    [
-        ({"overlap_share": 0.5}, True),
-        ({"overlap_share": 0.49}, False),  # most of its errors fall elsewhere
-        ({"covered_share": 0.25}, True),
-        ({"covered_share": 0.24}, False),  # most of the slow time is something else
-        ({"effect_pct": 5.0}, True),
-        ({"effect_pct": 4.9}, False),  # within the noise
-        ({"effect_pct": None}, False),
-        ({"p_value": 0.05}, True),
-        ({"p_value": 0.051}, True),  # beyond chance by the shares of a short run
-        ({"p_value": 0.1}, True),
-        ({"p_value": 0.101}, False),
-        ({"p_value": 0.051, "overlap_share": 0.79}, False),
-        ({"p_value": 0.051, "covered_share": 0.79}, False),
-        ({"p_value": 0.05, "overlap_share": 0.79}, True),
-        ({"p_value": None}, False),
-    ],
-)
-def test_limits_of_responsibility(match: dict[str, object], is_guilty: bool) -> None:
-    assert guilty(case(A, "r1", **match)) == ([A] if is_guilty else [])
+def test_a_suspect_is_suspected_and_explains_nothing() -> None:
+    one = case(A, row(verdict="suspect"))
+    assert hold_responsible([one]) == set()
+    assert one.suspected_of == one.correlations
+    assert one.guilty_of == []
+
+
+def test_a_masked_link_is_outweighed_by_the_better_ones() -> None:
+    one = case(A, row(verdict="masked", behind=[B, A]))
+    assert hold_responsible([one]) == set()
+    assert one.outweighed_by == [B], "a link is not behind itself"
+    assert one.guilty_of == one.suspected_of == []
+
+
+@pytest.mark.parametrize("verdict", ["not_responsible", "not_weighed", "slow_place"])
+def test_other_verdicts_leave_a_case_alone(verdict: str) -> None:
+    one = case(A, row(verdict=verdict, behind=[B]))
+    assert hold_responsible([one]) == set()
+    assert one.guilty_of == one.suspected_of == one.outweighed_by == []
+
+
+@pytest.mark.parametrize("verdict", ["responsible", "suspect"])
+def test_a_run_without_slow_error_time_is_not_blamed_on_the_link(verdict: str) -> None:
+    one = case(A, row(verdict=verdict), row(run="r2", verdict=verdict, overlap_bins=0))
+    hold_responsible([one])
+    assert [found.run for found in (*one.guilty_of, *one.suspected_of)] == ["r1"]
 
 
 def test_a_little_explained_leaves_the_run_unexplained() -> None:
     for covered, explained in ((0.5, {"r1"}), (0.45, set())):
-        assert hold_responsible([case(A, "r1", covered_share=covered)], LIMITS) == explained
+        assert hold_responsible([case(A, row(covered_share=covered))]) == explained
 
 
-def test_a_weaker_coincident_candidate_is_explained_away() -> None:
-    strong, weak = case(A, score=8.0), case(B, score=7.9)
-    assert guilty(weak, strong) == [A]
-    assert weak.outweighed_by == [A]
-    assert strong.outweighed_by == []
-
-
-def test_a_second_link_may_explain_what_the_first_leaves_over() -> None:
-    first = case(A, covered_share=0.6, score=8.0)
-    second = case(B, covered_share=0.4, score=7.0, covered_bins=list(range(12, 20)))
-    assert guilty(first, second) == [A, B]
-    assert hold_responsible(
-        [
-            case(A, covered_share=0.3),
-            case(B, covered_share=0.3, covered_bins=list(range(10, 16))),
-        ],
-        LIMITS,
-    ) == {"r1"}
-
-
-def test_the_same_slow_time_is_explained_once() -> None:
-    first, second = case(A, covered_share=0.5, score=8.0), case(B, covered_share=0.5, score=7.0)
-    assert guilty(first, second) == [A], "both cover the same half of the slow bins"
-    assert second.outweighed_by == [A]
-
-
-def test_equal_candidates_are_decided_by_name_so_that_reruns_agree() -> None:
-    assert guilty(case(B), case(A)) == [A]
-    assert guilty(case(A), case(B)) == [A]
+def test_two_links_may_explain_a_run_together() -> None:
+    first = case(A, row(covered_share=0.3))
+    second = case(B, row(B, covered_share=0.3, covered_bins=list(range(10, 16))))
+    assert hold_responsible([first, second]) == {"r1"}
+    again = case(B, row(B, covered_share=0.3))
+    assert hold_responsible([case(A, row(covered_share=0.3)), again]) == set(), (
+        "the same bins twice"
+    )
 
 
 def test_runs_are_explained_one_by_one() -> None:
-    both = case(A, "r1", "r2")
-    other = case(B, "r3", overlap_share=0.1)
-    assert hold_responsible([both, other], LIMITS) == {"r1", "r2"}
+    both = case(A, row(run="r1"), row(run="r2", covered_share=0.1))
+    assert hold_responsible([both, case(B, row(B, "r3"))]) == {"r1", "r3"}
 
 
-def test_chances_of_several_runs_are_combined() -> None:
-    weak = {"p_value": 0.12, "overlap_share": 0.7, "covered_share": 0.7}
-    assert guilty(case(A, "r1", **weak)) == []
-    assert guilty(case(A, "r1", "r2", "r3", **weak)) == [A]
+def test_groups_of_one_run_are_not_added_up() -> None:
+    """Bins of two groups are counted on two clocks; the better explained group speaks for the run."""
+    first = row(communicator="dp0", covered_share=0.3)
+    second = row(B, communicator="dp1", covered_share=0.3, covered_bins=list(range(10, 16)))
+    assert hold_responsible([case(A, first), case(B, second)]) == set()
 
 
-def test_a_run_that_does_not_fit_adds_no_chance() -> None:
-    one = case(A, "r1", p_value=0.12, overlap_share=0.7)
-    one.correlations += [correlation(A, "r2", p_value=1e-6, overlap_share=0.1)]
-    assert guilty(one) == []
+def test_a_link_without_counted_errors_explains_too() -> None:
+    lost_width = row("n1:mlx5_2/pcie", "r2")
+    known = row()
+    assert hold_responsible([case(A, known)], [known, lost_width]) == {"r1", "r2"}
+    assert hold_responsible([], [row(verdict="suspect")]) == set()
 
 
-def test_fisher_in_closed_form() -> None:
-    assert combined_p([]) == 1.0
-    assert combined_p([0.05]) == pytest.approx(0.05)
-    assert combined_p([1.0, 1.0]) == 1.0
-    half = 3.2188758  # -ln(0.2 * 0.2)
-    assert combined_p([0.2, 0.2]) == pytest.approx(exp(-half) * (1 + half))
-    assert combined_p([0.2, 0.3]) == combined_p([0.3, 0.2])
-    assert 0 <= combined_p([0.0, 0.5]) < 1e-100
+def test_no_slow_bins_is_no_division_by_zero() -> None:
+    assert hold_responsible([case(A, row(slow_bins=0, covered_bins=[]))]) == set()

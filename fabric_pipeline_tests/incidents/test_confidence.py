@@ -32,13 +32,10 @@ def test_grades(finding: Finding, grade: str) -> None:
     assert evidence_grade(finding) == grade
 
 
-def test_a_tested_coincidence_may_be_nearly_certain() -> None:
-    assert confidence(said(numbers=TESTED, rules=["a", "b"])) == 0.97
-    assert confidence(said(numbers=TESTED, rules=["a"])) == 0.9
-    assert (
-        confidence(said(numbers={"p_value": 0.02, "overlap_share": 0.5, "covered_share": 0.25}))
-        == 0.65
-    )
+def test_a_weighed_coincidence_is_as_certain_as_it_was_weighed() -> None:
+    assert confidence(said(numbers={**TESTED, "confidence": 0.874})) == 0.874
+    assert confidence(said(numbers={**TESTED, "confidence": 0.9999})) == 0.99, "never certain"
+    assert confidence(said("watch", numbers={**TESTED, "confidence": 0.6})) == 0.6, "a suspect"
 
 
 def test_totals_are_never_more_certain_than_their_cap() -> None:

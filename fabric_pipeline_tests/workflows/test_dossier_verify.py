@@ -79,7 +79,10 @@ def test_an_untouched_dossier_holds_and_is_judged_again(bag: Path, built: Path) 
     assert "verdict physical_link_degradation, CRITICAL on the named link end" in check.rerun
     assert "counts of the incident" in check.rerun
     assert "latency and baseline of the incident" in check.rerun
-    assert check.not_rerun == ["rules unusual_count: they compare with all links of the drop"]
+    assert check.not_rerun == [
+        "confidence of the link: it is weighed beside all links and runs of the drop",
+        "rules unusual_count: they compare with all links of the drop",
+    ]
 
 
 def _flip(bag: Path) -> None:
@@ -276,7 +279,7 @@ def test_cut_rows_are_said_not_judged(world: World, monkeypatch: pytest.MonkeyPa
     check = verify_dossier(path)
     assert check.problems == []
     said = "\n".join(check.not_rerun)
-    for part in ("increments from readings", "error intervals", "slow intervals", "verdict"):
+    for part in ("increments from readings", "error intervals", "slow intervals", "confidence"):
         assert part in said
     facts = json.loads((path / "data" / "lineage.json").read_text())["rows"]["link_counters"]
     assert (facts["written"], facts["matched"]) == (60, 240)

@@ -9,7 +9,8 @@ which is the pure communication time because the late rank has the shortest kern
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -31,7 +32,7 @@ select run, communicator, op, bytes, variant, unit_kind, seq, min(ts) as ts, any
     arg_max("rank", arrival_us) as latest_rank, arg_max(node, arrival_us) filter (arrival_us is not null) as latest_node,
     arg_max(gpu, arrival_us) filter (arrival_us is not null) as latest_gpu, max(arrival_us) as latest_us,
     median(baseline_us) as baseline_us, min(file) as file, min(line) as line, list(distinct node) filter (node <> '') as rank_nodes,
-    list(distinct node) filter ("rank" is null and node <> '') as group_nodes
+    list(distinct node) filter ("rank" is null and node <> '') as group_nodes, list(distinct gpu) filter (gpu is not null) as gpus
 from collective_timings where unit_kind in ('collective', 'step') and ts is not null and duration_us is not null
 group by run, communicator, op, bytes, variant, unit_kind, seq
 order by run, communicator, op, bytes, variant, unit_kind, ts nulls last, seq
@@ -44,7 +45,8 @@ class LatencySeries:
 
     `deviation` is ln(duration / baseline); `is_slow` flags rows above the limit; `rows` are the
     database rows behind them (warm-up rows already set aside). `pure_us` is the usual duration of
-    the communication alone; `of_ranks`: only ranks are timed, the durations are minima over them.
+    the communication alone; `of_ranks`: only ranks are timed, the durations are minima over them;
+    `gpus` are the GPU indices that the source names, [] when it names none.
     """
 
     run: str
@@ -63,6 +65,7 @@ class LatencySeries:
     threshold: float
     pure_us: float
     of_ranks: bool = False
+    gpus: list[int] = field(default_factory=list)
 
     def times(self) -> list[datetime]:
         """Start times of the rows."""
@@ -84,10 +87,35 @@ def latency_series(connection: Any, limits: StragglerLimits | None = None) -> li
     kept = {key: rows for key, rows in groups.items() if len(rows) >= limits.min_rows}
     settled = {key: _without_warm_up(rows, limits) for key, rows in kept.items()}
     own = {
-        (*key, _ranks(rows)): float(np.quantile(_durations(rows), 0.2))
-        for key, rows in settled.items()
+        _like(key, rows): float(np.quantile(_durations(rows), 0.2)) for key, rows in settled.items()
     }
-    return [_series(key, rows, own, limits) for key, rows in settled.items()]
+    alike: dict[tuple[Any, ...], list[tuple[tuple[Any, ...], float]]] = {}
+    for key, value in own.items():
+        alike.setdefault(key[2:], []).append((key, value))
+    return [
+        _series(key, rows, own, _sisters(_like(key, rows), alike), limits)
+        for key, rows in settled.items()
+    ]
+
+
+def _sisters(
+    like: tuple[Any, ...], alike: dict[tuple[Any, ...], list[tuple[tuple[Any, ...], float]]]
+) -> list[float]:
+    """20th percentiles of the other groups of the same kind; none when the number of ranks is unknown.
+
+    Groups of one run are alike only when they are known to span equally many nodes: eight ranks inside
+    a node and eight ranks on eight nodes have nothing in common.
+    """
+    ranks, nodes = like[-2:]
+    if ranks is None:
+        return []
+    return [value for key, value in alike[like[2:]] if key != like and (nodes or key[0] != like[0])]
+
+
+def _like(key: tuple[Any, ...], rows: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """The key of a series with its number of ranks, and of nodes where its rows say which part of the run it is."""
+    names_its_place = any(row["group_nodes"] or row["rank_nodes"] or row["gpus"] for row in rows)
+    return (*key, _ranks(rows), len(_nodes(rows)) if names_its_place else 0)
 
 
 def as_waiting_ranks_see_it(series: LatencySeries, limits: StragglerLimits) -> LatencySeries:
@@ -109,10 +137,11 @@ def _series(
     key: tuple[Any, ...],
     rows: list[dict[str, Any]],
     own: dict[tuple[Any, ...], float],
+    sisters: Sequence[float],
     limits: StragglerLimits,
 ) -> LatencySeries:
     duration_us = _durations(rows)
-    baseline_us, source = _baseline(key, rows, own, limits)
+    baseline_us, source = _baseline(key, rows, own, sisters, limits)
     deviation = np.log(np.maximum(duration_us, 1e-3) / baseline_us)
     threshold = _threshold(deviation, limits)
     nodes = _nodes(rows)
@@ -121,7 +150,7 @@ def _series(
         ranks=_ranks(rows), rows=rows,
         duration_us=duration_us, baseline_us=baseline_us, baseline_source=source, deviation=deviation,
         is_slow=_median_of_three(deviation) > threshold, threshold=threshold, pure_us=baseline_us,
-        of_ranks=not _has_whole(rows),
+        of_ranks=not _has_whole(rows), gpus=sorted({gpu for row in rows for gpu in row["gpus"] or []}),
     )  # fmt: skip
 
 
@@ -130,10 +159,19 @@ def _ranks(rows: list[dict[str, Any]]) -> int | None:
 
 
 def _nodes(rows: list[dict[str, Any]]) -> list[str]:
-    """Nodes of the group where its rows name them, else of the whole run, else of the ranks seen."""
-    of_group = sorted({node for row in rows for node in row["group_nodes"] or []})
+    """Nodes of the group where its rows or its ranks name them all, else of the whole run."""
+    of_group = {node for row in rows for node in row["group_nodes"] or []}
+    of_ranks = {node for row in rows for node in row["rank_nodes"] or []}
     of_run = json.loads(rows[0]["run_nodes"] or "[]")
-    return of_group or of_run or sorted({node for row in rows for node in row["rank_nodes"] or []})
+    if not of_group and (not of_run or _all_ranks_seen(rows)):
+        of_group = of_ranks
+    return sorted(of_group) or of_run
+
+
+def _all_ranks_seen(rows: list[dict[str, Any]]) -> bool:
+    """True when the ranks that were timed are all there are, so that their nodes are the group's."""
+    seen = max(row["rank_rows"] or 0 for row in rows)
+    return seen >= max(row["ranks"] or 2 for row in rows)
 
 
 def _durations(rows: list[dict[str, Any]]) -> Floats:
@@ -169,21 +207,29 @@ def _baseline(
     key: tuple[Any, ...],
     rows: list[dict[str, Any]],
     own: dict[tuple[Any, ...], float],
+    sisters: Sequence[float],
     limits: StragglerLimits,
 ) -> tuple[float, str]:
     given = [row["baseline_us"] for row in rows if row["baseline_us"]]
     if given:
         return float(np.median(given)), "given"
-    like = (*key, _ranks(rows))
-    sisters = [
-        value
-        for other, value in own.items()
-        if other[0] != like[0] and other[2:] == like[2:] and like[-1] is not None
-    ]
-    learnt = own[like]
-    if len(sisters) >= 2 and float(np.median(sisters)) * (1 + limits.sister_margin) < learnt:
-        return max(float(np.median(sisters)) * (1 + limits.sister_margin), 1e-3), "sister_run"
-    return max(learnt, 1e-3), "learnt"
+    return learnt_baseline(own[_like(key, rows)], sisters, limits)
+
+
+def learnt_baseline(
+    own_us: float, sisters_us: Sequence[float], limits: StragglerLimits
+) -> tuple[float, str]:
+    """Baseline of a series whose source gives none, and where it comes from.
+
+    `own_us` is its own 20th percentile, `sisters_us` those of at least two other groups (of this or of
+    other runs) of the same operation, message size and number of ranks, which tell when a series was
+    slow from its first row on.
+    """
+    if len(sisters_us) >= 2:
+        of_sisters = float(np.median(sisters_us)) * (1 + limits.sister_margin)
+        if of_sisters < own_us:
+            return max(of_sisters, 1e-3), "sister_run"
+    return max(own_us, 1e-3), "learnt"
 
 
 def _threshold(deviation: Floats, limits: StragglerLimits) -> float:

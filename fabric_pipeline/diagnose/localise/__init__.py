@@ -1,0 +1,1 @@
+"""Localisation: which link, out of all that erred, made the collectives slow, and how sure that is."""

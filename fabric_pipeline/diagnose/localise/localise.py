@@ -1,0 +1,270 @@
+"""Explaining away: the surest link takes the slow time it explains, then the rest is looked at again.
+
+Pure: a window in, findings out, in a fixed order. What nothing explains goes to a place (a host, one rail
+of a node, the fabric) or stays unexplained; it is never given to the next best link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fabric_pipeline.diagnose.localise.cells import noise, slowness, widened
+from fabric_pipeline.diagnose.localise.elsewhere import PlaceIndex, Scan, scan
+from fabric_pipeline.diagnose.localise.features import Facts, facts
+from fabric_pipeline.diagnose.localise.scorecard import ScoreCard
+from fabric_pipeline.diagnose.localise.support import (
+    Cells,
+    PathView,
+    Support,
+    best_support,
+    responding_groups,
+)
+from fabric_pipeline.diagnose.localise.window import Candidate, Flags, Floats, Ints, Window
+
+_MIN_ODDS = 2.0
+_MIN_PLACE_ODDS = 4.0
+_MIN_PLACE_BINS = 4
+_STEP_FLOOR, _STEP_CEILING, _STEP_SIGMAS = 0.05, 0.15, 3.2
+
+
+@dataclass(slots=True)
+class Scored:
+    """One candidate link with its table, facts and confidence."""
+
+    candidate: Candidate
+    support: Support
+    facts: Facts
+    confidence: float
+    groups: Ints
+    effect: float = 0.0
+    accepted: bool = False
+    masked_by: str = ""
+
+
+@dataclass(slots=True)
+class SlowPlace:
+    """A place that is slow for a while without an accepted link."""
+
+    place: int
+    odds: float
+    active: Flags
+    alike: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Localised:
+    """Links in order of acceptance, the other candidates as first seen, and places left over."""
+
+    accepted: list[Scored]
+    others: list[Scored]
+    places: list[SlowPlace]
+    sigma: Floats
+
+
+def localise(
+    window: Window,
+    card: ScoreCard,
+    accept_from: float = 0.5,
+    most: int = 0,
+    truth: set[str] | None = None,
+) -> Localised:
+    """Accept links from the surest downwards while their confidence reaches `accept_from`.
+
+    `truth` replaces the confidence when facts are collected for fitting.
+    """
+    work = _Work(window, card, accept_from, truth)
+    for _ in range(most or max(8, len(window.node_groups) // 8)):
+        if not work.anything_slow():
+            break
+        work.rescore()
+        top = work.surest()
+        if top is not None:
+            work.accept(top)
+            continue
+        if not work.accept_place():
+            break
+    return work.result()
+
+
+class _Work:
+    """The state of one localisation."""
+
+    def __init__(
+        self, window: Window, card: ScoreCard, accept_from: float, truth: set[str] | None
+    ) -> None:
+        self.window, self.card, self.accept_from, self.truth = window, card, accept_from, truth
+        self.sigma = noise(window.series.deviation)
+        self.step = (
+            float(np.clip(_STEP_SIGMAS * np.median(self.sigma), _STEP_FLOOR, _STEP_CEILING))
+            if len(self.sigma)
+            else 0.1
+        )
+        self.slow = slowness(window.series.deviation, self.sigma)
+        self.valid = window.series.valid
+        self.index = PlaceIndex(window)
+        self.stale = set(range(len(window.candidates)))
+        self.crossed = np.zeros(len(window.series.run))  # candidates that each group crosses
+        for candidate in window.candidates:
+            self.crossed[window.paths[candidate.path]] += 1
+        self.scored: dict[int, Scored] = {}
+        self.first: dict[int, Scored] = {}
+        self.taken: set[int] = set()
+        self.taken_places: set[int] = set()
+        self.accepted: list[Scored] = []
+        self.places: list[SlowPlace] = []
+        self.cells = Cells(window, self.slow, self.valid)
+        self.scanned: Scan | None = None
+
+    def anything_slow(self) -> bool:
+        """True while unexplained slow time is left."""
+        return bool(self.cells.slow.max(initial=0.0) > 0.5)
+
+    def rescore(self) -> None:
+        """Table and facts of every candidate whose collectives changed."""
+        self.cells = Cells(self.window, self.slow, self.valid)
+        self.scanned = (
+            scan(self.index, self.cells, self.taken_places) if self.window.places else None
+        )
+        views: dict[int, PathView] = {}
+        fresh: dict[int, tuple[Support, PathView]] = {}
+        for number in sorted(self.stale):
+            self.scored.pop(number, None)
+            candidate = self.window.candidates[number]
+            groups = self.window.paths[candidate.path]
+            if number in self.taken or not len(groups):
+                continue
+            if candidate.path not in views:
+                views[candidate.path] = self.cells.path(groups)
+            path, price = views[candidate.path], 0.0
+            near = widened(np.nan_to_num(candidate.active) > 0.5, 3)
+            if path.slow[near].sum() < 0.5:
+                continue
+            share = self.window.path_share.get(candidate.path)
+            if share is not None:
+                chosen, price = responding_groups(self.cells, groups, candidate.active, share)
+                if not len(chosen):
+                    continue
+                path = self.cells.path(chosen)
+            support = best_support(path, candidate.active)
+            if support is not None and support.llr - price >= _MIN_ODDS:
+                support.llr -= price
+                fresh[number] = (support, path)
+        odds = {n: s.support.llr for n, s in self.scored.items()} | {
+            n: s.llr for n, (s, _) in fresh.items()
+        }
+        for number, (support, path) in fresh.items():
+            self._score(number, support, path, odds)
+        if not self.first:
+            self.first = dict(self.scored)
+        self.stale = set()
+
+    def _score(self, number: int, support: Support, path: PathView, odds: dict[int, float]) -> None:
+        candidate = self.window.candidates[number]
+        rivals = [
+            odds[n]
+            for n in odds
+            if n != number
+            and self.window.candidates[n].link != candidate.link
+            and self._meet(n, number)
+        ]
+        found = facts(
+            self.window, self.cells, candidate, path, support, support.llr - max(rivals, default=0.0),
+            len(rivals), float(self.crossed[path.groups].mean()), self.index, self.scanned or Scan(np.zeros(0), np.zeros(0, int), np.zeros(0, int)), self.step,
+        )  # fmt: skip
+        self.scored[number] = Scored(
+            candidate, support, found, self.card.confidence(found), path.groups
+        )
+
+    def _meet(self, a: int, b: int) -> bool:
+        """True when some collective crosses both links."""
+        paths = self.window.candidates[a].path, self.window.candidates[b].path
+        return paths[0] == paths[1] or bool(
+            np.isin(self.window.paths[paths[0]], self.window.paths[paths[1]]).any()
+        )
+
+    def surest(self) -> int | None:
+        """The candidate to accept next, or None."""
+        if self.truth is None:
+            fit = [n for n, s in self.scored.items() if s.confidence >= self.accept_from]
+        else:
+            fit = [n for n, s in self.scored.items() if s.candidate.link in self.truth]
+        return min(
+            fit,
+            key=lambda n: (
+                -self.scored[n].confidence,
+                -self.scored[n].support.llr,
+                self.scored[n].candidate.link,
+            ),
+            default=None,
+        )
+
+    def accept(self, number: int) -> None:
+        """Take the link's own typical effect out of the cells it explains."""
+        top = self.scored[number]
+        top.accepted = True
+        self.accepted.append(top)
+        self.taken |= {
+            n for n, c in enumerate(self.window.candidates) if c.link == top.candidate.link
+        }
+        for taken in self.taken:
+            self.scored.pop(taken, None)
+        own = top.groups
+        bins = np.flatnonzero(widened(top.support.active, 2))
+        block = self.window.series.deviation[np.ix_(own, np.flatnonzero(top.support.active))]
+        slow = self.slow[np.ix_(own, np.flatnonzero(top.support.active))] > 0.5
+        top.effect = float(np.median(block[slow])) if slow.any() else 0.0
+        left = self.window.series.deviation[own].copy()
+        left[:, bins] -= top.effect
+        remaining = slowness(left, np.maximum(self.sigma[own] * 1.5, 0.06))
+        self.slow[np.ix_(own, bins)] = np.minimum(self.slow[np.ix_(own, bins)], remaining[:, bins])
+        touched = set(own.tolist())
+        if top.candidate.is_nvlink and top.candidate.node >= 0:
+            # Ranks of the node come late to their other groups, which then wait for this link.
+            others = np.setdiff1d(
+                self.window.node_groups.get(top.candidate.node, np.zeros(0, int)), own
+            )
+            self._explain(others, bins)
+            touched |= set(others.tolist())
+        self._touch(touched)
+
+    def accept_place(self) -> bool:
+        """Give the strongest unexplained stretch to its place; False when none is strong enough."""
+        if self.scanned is None or not len(self.scanned.odds):
+            return False
+        number = int(np.argmax(self.scanned.odds))
+        odds, active = float(self.scanned.odds[number]), self.scanned.mask(number, self.window.bins)
+        if odds < _MIN_PLACE_ODDS or active.sum() < _MIN_PLACE_BINS:
+            return False
+        mine = set(self.window.places[number].groups.tolist())
+        alike = [
+            p
+            for p in np.flatnonzero(self.scanned.odds > odds - 3)
+            if p != number and mine & set(self.window.places[p].groups.tolist())
+        ]
+        self.places.append(SlowPlace(number, odds, active, [int(p) for p in alike]))
+        self.taken_places.add(number)
+        groups = self.window.places[number].groups
+        self._explain(groups, np.flatnonzero(active))
+        self._touch(mine)
+        return True
+
+    def _explain(self, groups: np.ndarray, bins: np.ndarray) -> None:
+        if len(groups) and len(bins):
+            self.slow[np.ix_(groups, bins)] = 0.0
+            self.valid = self.valid.copy()
+            self.valid[np.ix_(groups, bins)] = False
+
+    def _touch(self, groups: set[int]) -> None:
+        hit = {p for p, members in enumerate(self.window.paths) if groups & set(members.tolist())}
+        self.stale = {
+            n for n, c in enumerate(self.window.candidates) if c.path in hit and n not in self.taken
+        }
+
+    def result(self) -> Localised:
+        """Links accepted, everything else that was weighed, places."""
+        names = {one.candidate.link for one in self.accepted}
+        others = [one for one in self.first.values() if one.candidate.link not in names]
+        others.sort(key=lambda one: (-one.confidence, -one.support.llr, one.candidate.link))
+        return Localised(self.accepted, others, self.places, self.sigma)
