@@ -26,14 +26,16 @@ TRAINING_SEEDS = 10_000_000
 SUITES = {
     "base": 1.0,
     "hard": 1.0,
-    "one_job": 0.5,
+    "one_job": 0.6,
     "dirty": 0.4,
     "gpu_totals": 0.2,
     "a100": 0.2,
     "slow_sampling": 0.3,
-    "fast_sampling": 0.15,
-    "quiet": 0.4,
-    "nvl72": 0.15,
+    "fast_sampling": 0.12,
+    "quiet": 0.64,
+    "nvl72": 0.12,
+    "nodes_128": 0.32,
+    "quiet_128": 0.18,
 }
 CARD = Path(scorecard.__file__).with_name("scorecard.json")
 
@@ -63,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Collect, fit, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--scenarios", type=int, default=400, help="scenarios of a suite of weight 1"
+        "--scenarios", type=int, default=500, help="scenarios of a suite of weight 1"
     )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--rows", type=Path, help="keep the collected facts here (npz)")

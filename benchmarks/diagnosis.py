@@ -32,6 +32,7 @@ from fabric_pipeline.errors import UsageError
 from fabric_pipeline.synth.fleet import generate_fleet, suite
 
 JUDGE_SEEDS = 250_000_000
+SEEDS_OF_A_SUITE = 10_000
 TUNING_SEEDS = TRAINING_SEEDS + 500_000
 TUNING_SUITES, TUNING_EACH = ("base", "hard"), 60
 # The largest come last, so that their memory does not show in the figures of the others.
@@ -69,7 +70,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     benchmark = measure(plan)
     benchmark.command = " ".join(["python -m benchmarks.diagnosis", *words])
     benchmark.date = f"{datetime.now(UTC):%Y-%m-%d}"
-    benchmark.revision = revision()
     given.out.write_text(render(benchmark), encoding="utf-8")
     if given.json:
         given.json.write_text(json.dumps(_as_json(benchmark), indent=1) + "\n", encoding="utf-8")
@@ -122,6 +122,11 @@ def _plain(name: str) -> str:
     return name.replace(" ", "").lower()
 
 
+def seed_of(first_seed: int, suite_name: str, index: int) -> int:
+    """Every suite has scenarios of its own, so that their figures are independent."""
+    return first_seed + SEEDS_OF_A_SUITE * SUITES.index(suite_name) + index
+
+
 def tag_seed(tag: str) -> int:
     """The first seed of a release, far from all others."""
     return 1_000_000_000 + int.from_bytes(hashlib.sha256(tag.encode()).digest()[:5], "big") * 10_000
@@ -129,12 +134,15 @@ def tag_seed(tag: str) -> int:
 
 def measure(plan: Plan) -> Benchmark:
     """Everything that the plan asks for."""
+    # Read first: files may change during a long run, what is loaded does not.
+    result = Benchmark(plan.methods, plan.first_seed, shipped_card().version, revision())
     baselines = tuple(name for name in plan.methods if name != OURS)
-    parameters = tuned(plan, baselines) if baselines else {}
-    result = Benchmark(plan.methods, parameters, plan.first_seed, shipped_card().version)
+    parameters = result.parameters = tuned(plan, baselines) if baselines else {}
     for name, number in plan.scenarios.items():
         jobs = [
-            Job(name, index, plan.first_seed + index, parameters, OURS in plan.methods)
+            Job(
+                name, index, seed_of(plan.first_seed, name, index), parameters, OURS in plan.methods
+            )
             for index in range(number)
         ]
         result.judged[name] = list(_run(judge, jobs, plan.processes, name))
@@ -162,7 +170,9 @@ def _tune(names: tuple[str, ...]) -> dict[str, float]:
 def detected(plan: Plan, parameters: dict[str, float]) -> list[Naming]:
     """Times to lasting naming."""
     jobs = detect_time.jobs(
-        lambda index: plan.first_seed + index, parameters, plan.detect_scenarios
+        lambda index: seed_of(plan.first_seed, "base", index),
+        parameters,
+        plan.detect_scenarios,
     )
     results = _run(detect_time.watch, jobs, plan.processes, "time to naming")
     return [naming for found in results for naming in found]

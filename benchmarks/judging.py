@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.baselines import METHODS, outcome_of
 from benchmarks.causes import said_cause, true_cause
 from benchmarks.fleet_window import Observed, observe
-from benchmarks.scoring import Answer, Outcome
+from benchmarks.scoring import Answer, Outcome, shortened
 from fabric_pipeline.diagnose.localise.build import Built
 from fabric_pipeline.diagnose.localise.judge import ACCUSE_FROM, EXPLAIN_FROM, MIN_BINS
 from fabric_pipeline.diagnose.localise.localise import Localised, localise
@@ -76,7 +76,7 @@ def judge(job: Job) -> Judged:
     for method in METHODS:
         if method.name in job.parameters:
             answers = method.accuse(seen, job.parameters[method.name])
-            result.outcomes[method.name] = outcome_of(seen, answers)
+            result.outcomes[method.name] = shortened(outcome_of(seen, answers))
     result.peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return result
 

@@ -31,7 +31,6 @@ def render(found: Benchmark) -> str:
 
 def _head(found: Benchmark) -> str:
     number = sum(len(judged) for judged in found.judged.values())
-    last = found.first_seed + max(len(judged) for judged in found.judged.values()) - 1
     return f"""# Benchmark of the diagnosis
 
 Written by `benchmarks/diagnosis.py`; do not edit. **The fleets are generated. No real fleet was measured.**
@@ -41,14 +40,14 @@ Written by `benchmarks/diagnosis.py`; do not edit. **The fleets are generated. N
 ```
 
 - Measured on {found.date} at commit `{found.revision}`; score card: {found.card}.
-- {number} scenarios in {len(found.judged)} suites. Seeds {found.first_seed} to {last}, laws `judge`: neither was used for
-  fitting or tuning. Scenario n of every suite has the same seed, so suites resemble each other and are no
-  independent repetitions.
+- {number} scenarios in {len(found.judged)} suites. Seeds from {found.first_seed} on, not used for fitting or tuning. Laws of
+  noise, bursts and effects: set `judge`, which shares one of each kind with the training set.
+- Every suite has seeds of its own.
 - A suite rotates through ten classes of fault; `synth/fleet/spec.py` explains the suites.
 - A link counts as found when it is named exactly, by either end. With GPU totals the GPU is the link.
 - A guilty link that slowed fewer than three recorded collectives is not looked for; accusing it is wrong.
 - The diagnosis accuses from {ACCUSE_FROM} on; between {EXPLAIN_FROM} and that a link is a suspect for a person. Brackets are 95 %
-  intervals: bootstrap over scenarios, Wilson for plain shares."""
+  intervals: bootstrap over scenarios, Wilson for plain shares. A bootstrap of nothing but hits is [1.00, 1.00]."""
 
 
 def _named(found: Benchmark) -> str:
@@ -102,7 +101,7 @@ def _calibration(found: Benchmark) -> str:
 
 Every erring link that was weighed, accused or not, with the confidence it was given. ECE is the mean distance
 of stated confidence and share guilty over ten bins. With few links it is above zero even when every confidence
-is true; the column beside it shows by how much. `all` mixes suites that share seeds.
+is true; the column beside it shows by how much. `all` mixes all suites.
 
 {other.calibration_table(found)}
 
@@ -151,8 +150,9 @@ def _limits() -> str:
     return """## What these figures are not
 
 - They are no promise for a real fleet. The simulator is ours; a real one has faults and noise it does not draw.
-- They compare methods on the same data. The share of harmless error bursts decides most about precision, and
-  nobody has published it for a real fleet.
+- They compare methods on the same data. How often links err without harm decides most about precision, and is
+  not known here for a real fleet. It also decides how the published checks look: healthy links of these fleets
+  count single errors and repeats now and then, which some of the checks do not allow.
 - Fitting and judging use different laws and seeds of one generator, not different generators.
 - Spikes and verdicts are those of the product. Increments and collectives come straight from the generator, so
   errors of reading and counting are not measured here."""

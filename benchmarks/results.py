@@ -21,14 +21,14 @@ class Benchmark:
     """Judged scenarios by suite; `parameters` are those of the tuned baselines, by name."""
 
     methods: tuple[str, ...]
-    parameters: dict[str, float]
     first_seed: int
     card: str
+    revision: str
+    parameters: dict[str, float] = field(default_factory=dict)
     judged: dict[str, list[Judged]] = field(default_factory=dict)
     namings: list[Naming] = field(default_factory=list)
     command: str = ""
     date: str = ""
-    revision: str = ""
 
     def outcomes(self, suite: str, method: str = OURS) -> list[Outcome]:
         """What a method answered in a suite."""
@@ -45,10 +45,11 @@ def threshold_of(method: str) -> float:
     return ACCUSE_FROM if method == OURS else NAMED_FROM
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table; the first column is text, the others are figures."""
-    lines = [_row(head), _row(["---", *["---:"] * (len(head) - 1)]), *map(_row, rows)]
-    return "\n".join(lines)
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], texts: int = 1) -> str:
+    """A Markdown table; the first columns are texts, the others figures."""
+    lines = [_row(one) for one in rows]
+    rules = ["---"] * texts + ["---:"] * (len(head) - texts)
+    return "\n".join([_row(head), _row(rules), *lines]) if lines else "No scenario of this kind."
 
 
 def _row(cells: Sequence[object]) -> str:

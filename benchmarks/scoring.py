@@ -7,7 +7,7 @@ or states cannot be told from the data; it is counted in a class of its own and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,8 @@ class Answer:
 class Outcome:
     """One scenario: guilty links that can be told, those without a trace, and what was answered.
 
-    `weighed` are the confidences of all candidates with whether they are guilty.
+    `weighed` are the confidences of all candidates with whether they are guilty; `also_wrong` counts
+    accusations of innocent links that are not kept one by one.
     """
 
     fault: str
@@ -42,6 +43,7 @@ class Outcome:
     untraceable: frozenset[int]
     answers: list[Answer]
     weighed: list[tuple[float, bool]] = field(default_factory=list)
+    also_wrong: int = 0
 
     @property
     def is_quiet(self) -> bool:
@@ -55,12 +57,19 @@ class Outcome:
     def wrong(self, threshold: float) -> int:
         """Accusations of links that slowed nothing."""
         innocent = [one for one in self.answers if one.link not in self.guilty | self.untraceable]
-        return sum(one.confidence >= threshold for one in innocent)
+        return sum(one.confidence >= threshold for one in innocent) + self.also_wrong
 
     def counts(self, threshold: float) -> tuple[int, int, int]:
         """Found, wrongly accused, missed."""
         found = len(self.named(threshold) & self.guilty)
         return found, self.wrong(threshold), len(self.guilty) - found
+
+
+def shortened(outcome: Outcome) -> Outcome:
+    """The same with innocent links only counted; some baselines accuse thousands."""
+    known = outcome.guilty | outcome.untraceable
+    kept = [one for one in outcome.answers if one.link in known]
+    return replace(outcome, answers=kept, also_wrong=outcome.wrong(NAMED_FROM))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ from benchmarks.results import (
 from benchmarks.scoring import NAMED_FROM, SURE_FROM, Figures, false_accusations, figures
 from fabric_pipeline.diagnose.localise.judge import ACCUSE_FROM
 
+# Others repeat what base shows, from the same seeds.
+CAUSE_SUITES = ("base", "hard", "quiet")
+
 
 def suites_table(found: Benchmark) -> str:
     """Figures of the diagnosis in every suite with guilty links."""
@@ -106,7 +109,7 @@ def sources_table(found: Benchmark) -> str:
             grid = f"{min(method.grid):g} to {max(method.grid):g}" if method.grid else NOTHING
             value = f"{found.parameters[method.name]:g}" if method.grid else NOTHING
             rows.append([method.name, method.source, grid, value])
-    return table(("method", "is", "tried", "chosen"), rows)
+    return table(("method", "is", "tried", "chosen"), rows, texts=2)
 
 
 def classes_table(found: Benchmark) -> str:
@@ -172,17 +175,18 @@ def _swapped_cells(judged: list[Judged]) -> list[str]:
 
 
 def causes_table(found: Benchmark) -> str:
-    """What was said (columns) for each true cause (rows), over all suites."""
-    pairs = [one.cause for judged in found.judged.values() for one in judged if one.cause]
-    counts = Counter(pairs)
+    """What was said (columns) for each true cause (rows)."""
     rows = []
-    for true in TRUE_CAUSES:
-        number = sum(counts[true, said] for said in SAID_CAUSES)
-        right = sum(counts[true, said] for said in RIGHT[true])
-        if number:
-            cells = [counts[true, said] or "" for said in SAID_CAUSES]
-            rows.append([true, number, *cells, f"{right / number:.0%}"])
-    return table(("true cause", "scenarios", *SAID_CAUSES, "right"), rows)
+    for suite in CAUSE_SUITES:
+        counts = Counter(one.cause for one in found.judged.get(suite, ()) if one.cause)
+        for true in TRUE_CAUSES:
+            number = sum(counts[true, said] for said in SAID_CAUSES)
+            right = sum(counts[true, said] for said in RIGHT[true])
+            if number:
+                cells = [counts[true, said] or "" for said in SAID_CAUSES]
+                rows.append([suite, true, number, *cells, f"{right / number:.0%}"])
+    head = ("suite", "true cause", "scenarios", *SAID_CAUSES, "right")
+    return table(head, rows, texts=2)
 
 
 def cause_accuracy_table(found: Benchmark) -> str:

@@ -36,16 +36,9 @@ def hold_responsible(
 
 
 def _explained(correlations: Iterable[Correlation]) -> dict[str, float]:
-    """Share of the slow bins of each run that responsible links cover, by its best group."""
-    covered: dict[tuple[str, str], set[int]] = {}
-    slow: dict[tuple[str, str], int] = {}
+    """Share of the slow time of each run that its responsible links cover, together at most all."""
+    shares: dict[str, float] = {}
     for one in correlations:
         if one.verdict == RESPONSIBLE:
-            key = (one.run, one.communicator)
-            covered.setdefault(key, set()).update(one.covered_bins)
-            slow[key] = max(slow.get(key, 1), one.slow_bins, 1)
-    shares: dict[str, float] = {}
-    for (run, communicator), bins in covered.items():
-        share = min(len(bins) / slow[run, communicator], 1.0)
-        shares[run] = max(shares.get(run, 0.0), share)
+            shares[one.run] = min(shares.get(one.run, 0.0) + one.covered_share, 1.0)
     return shares

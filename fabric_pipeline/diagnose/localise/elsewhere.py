@@ -23,6 +23,7 @@ from fabric_pipeline.diagnose.localise.window import (
 
 _SLOW_SHARE = 0.9
 _CELLS_PER_BIN = 3.0
+_ALWAYS_ALL = 2000  # places up to which every scan looks at all of them
 # Hosts and fabric-wide events are commoner than silent links (nats).
 _PRIOR = {HOST: 1.0, FABRIC: 1.5, RUN: 1.0, NODE_NETWORK: -0.5}
 
@@ -43,52 +44,68 @@ class Scan:
 
 
 class PlaceIndex:
-    """Groups of all places in one flat array, so that sums over places are one call."""
+    """Groups of all places in one flat array, so that sums over places are one call.
+
+    In a large fleet sums are kept between scans, and only places whose groups changed are added up and
+    searched again; what the rest of the fleet did meanwhile changes them too little to matter.
+    """
 
     def __init__(self, window: Window) -> None:
-        self.flat = (
-            np.concatenate([place.groups for place in window.places])
-            if window.places
-            else np.zeros(0, dtype=np.int64)
-        )
-        sizes = [len(place.groups) for place in window.places]
-        self.first = (
-            np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int) if sizes else np.zeros(0, int)
-        )
-        self.prior = np.array([_PRIOR.get(place.kind, 0.0) for place in window.places])
-        groups = len(window.series.run)
-        self.places_of: list[list[int]] = [[] for _ in range(groups)]
+        sizes = np.array([len(place.groups) for place in window.places], dtype=np.int64)
+        self.number = len(sizes)
+        self._flat = np.concatenate([np.zeros(0, np.int64), *(p.groups for p in window.places)])
+        self._first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._prior = np.array([_PRIOR.get(place.kind, 0.0) for place in window.places])
+        self.places_of: list[list[int]] = [[] for _ in range(len(window.series.run))]
         for number, place in enumerate(window.places):
-            for group in place.groups:
-                self.places_of[int(group)].append(number)
+            for group in place.groups.tolist():
+                self.places_of[group].append(number)
+        self._slow = np.zeros((self.number, window.bins), dtype=np.float32)
+        self._cells = np.zeros((self.number, window.bins), dtype=np.float32)
+        self._odds = np.full(self.number, -np.inf)
+        self._start = np.zeros(self.number, dtype=np.int64)
+        self._end = np.zeros(self.number, dtype=np.int64)
 
-    def sums(self, values: Floats) -> Floats:
-        """[places, T] sums of [G, T] values over the groups of each place."""
-        summed: Floats = np.add.reduceat(values[self.flat], self.first, axis=0)
-        return summed
+    def scan(self, cells: Cells, changed: set[int] | None, taken: set[int]) -> Scan:
+        """The best slow interval of every place; `changed` are the groups that changed, None all."""
+        if changed is None or self.number <= _ALWAYS_ALL:
+            places = np.arange(self.number)
+        else:
+            near = {place for group in changed for place in self.places_of[group]}
+            places = np.array(sorted(near), dtype=np.int64)
+        if len(places):
+            self._add_up(cells, places)
+            self._search(cells, places)
+        odds = self._odds.copy()
+        odds[list(taken)] = -np.inf
+        return Scan(odds, self._start, self._end)
 
+    def _add_up(self, cells: Cells, places: np.ndarray) -> None:
+        sizes = self._first[places + 1] - self._first[places]
+        first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        inside = np.arange(int(sizes.sum())) - np.repeat(first - self._first[places], sizes)
+        members = self._flat[inside]
+        self._slow[places] = np.add.reduceat(cells.slow_32[members], first, axis=0)
+        self._cells[places] = np.add.reduceat(cells.valid_32[members], first, axis=0)
 
-def scan(index: PlaceIndex, cells: Cells, taken: set[int]) -> Scan:
-    """The best slow interval of every place (largest sum over consecutive bins)."""
-    slow_cells = cells.slow
-    slow, number = index.sums(slow_cells), index.sums(cells.valid.astype(float))
-    others_slow = np.maximum(slow_cells.sum(axis=0) - slow, 0.0)
-    others = np.maximum(cells.valid.sum(axis=0) - number, 0.0)
-    anyway = np.clip((others_slow + 4 * BASE_RATE) / (others + 4.0), BASE_RATE, 0.9)
-    fraction, weight = slow / np.maximum(number, 1.0), np.minimum(number, _CELLS_PER_BIN)
-    odds = fraction * np.log(_SLOW_SHARE / anyway) + (1 - fraction) * np.log(
-        (1 - _SLOW_SHARE) / (1 - anyway)
-    )
-    best, start, end = _best_interval(np.where(number > 0, weight * odds, 0.0))
-    scored = best - np.log(max(slow.size, 1)) + index.prior
-    for place in taken:
-        scored[place] = -np.inf
-    return Scan(scored, start, end)
+    def _search(self, cells: Cells, places: np.ndarray) -> None:
+        slow, number = self._slow[places], self._cells[places]
+        others_slow = np.maximum(cells.slow_sum - slow, 0.0)
+        others = np.maximum(cells.valid_sum - number, 0.0)
+        anyway = np.clip((others_slow + 4 * BASE_RATE) / (others + 4.0), BASE_RATE, 0.9)
+        fraction, weight = slow / np.maximum(number, 1.0), np.minimum(number, _CELLS_PER_BIN)
+        as_usual = np.log((1 - _SLOW_SHARE) / (1 - anyway))
+        odds = as_usual + fraction * (np.log(_SLOW_SHARE / anyway) - as_usual)
+        best, start, end = _best_interval(weight * odds)
+        price = np.log(max(self._slow.size, 1))
+        self._odds[places] = best - price + self._prior[places]
+        self._start[places], self._end[places] = start, end
 
 
 def _best_interval(gains: Floats) -> tuple[Floats, np.ndarray, np.ndarray]:
     """Per row: largest sum over consecutive bins, and where it starts and ends."""
-    sums = np.concatenate([np.zeros((len(gains), 1)), np.cumsum(gains, axis=1)], axis=1)
+    sums = np.zeros((len(gains), gains.shape[1] + 1))
+    np.cumsum(gains, axis=1, out=sums[:, 1:])
     lowest = np.minimum.accumulate(sums, axis=1)
     rise = sums[:, 1:] - lowest[:, :-1]
     end = np.argmax(rise, axis=1)

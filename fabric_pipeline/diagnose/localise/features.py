@@ -59,6 +59,8 @@ class Facts:
     )
     misfit: float  # ln(1 + nats per edge by which free edges fit better)
     known_cause: float  # 0..1: a throttled GPU or congested port covers it and fits the edges
+    hidden: float  # 1: which groups cross the link is not known, and those that fit were picked
+    picked: float  # 0..1: part of the odds that the picking costs
     step_noise: float  # contrast in units of the noise of the mean, 0..3
 
     def as_array(self) -> np.ndarray:
@@ -81,8 +83,11 @@ def facts(
     index: PlaceIndex,
     scanned: Scan,
     threshold: float,
+    price: float = 0.0,
 ) -> Facts:
-    """Weigh one candidate. `lead` is its odds minus those of its best rival; `threshold` ln units of a visible step."""
+    """Weigh one candidate. `lead` is its odds minus those of its best rival; `threshold` ln units of a visible step;
+    `price` nats that picking the groups cost where routing is not known.
+    """
     active, used = support.active, support.active & (path.cells > 0)
     difference = contrast(active, path.deviation)
     step = edges(active, path.deviation, max(threshold, 0.5 * difference))
@@ -117,6 +122,8 @@ def facts(
         edge_near=edges(active, path.deviation, max(threshold, 0.5 * difference), 2).score,
         misfit=float(np.log1p(min(misfit(active, path.odds()), 40.0))),
         known_cause=_known_cause(window, candidate, path, active, max(threshold, 0.5 * difference)),
+        hidden=float(price > 0),
+        picked=float(np.clip(price / max(support.llr + price, 1.0), 0.0, 1.0)),
         step_noise=_step_noise(path, active, difference),
     )  # fmt: skip
 

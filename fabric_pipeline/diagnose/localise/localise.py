@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabric_pipeline.diagnose.localise.cells import noise, slowness, widened
-from fabric_pipeline.diagnose.localise.elsewhere import PlaceIndex, Scan, scan
+from fabric_pipeline.diagnose.localise.elsewhere import PlaceIndex, Scan
 from fabric_pipeline.diagnose.localise.features import Facts, facts
 from fabric_pipeline.diagnose.localise.scorecard import ScoreCard
 from fabric_pipeline.diagnose.localise.support import (
     Cells,
     PathView,
+    Shifts,
     Support,
     best_support,
     responding_groups,
@@ -108,6 +109,7 @@ class _Work:
         self.crossed = np.zeros(len(window.series.run))  # candidates that each group crosses
         for candidate in window.candidates:
             self.crossed[window.paths[candidate.path]] += 1
+        self.shifts = [Shifts.of(candidate.active) for candidate in window.candidates]
         self.scored: dict[int, Scored] = {}
         self.first: dict[int, Scored] = {}
         self.taken: set[int] = set()
@@ -116,6 +118,7 @@ class _Work:
         self.places: list[SlowPlace] = []
         self.cells = Cells(window, self.slow, self.valid)
         self.scanned: Scan | None = None
+        self.changed: set[int] | None = None  # groups whose cells changed since the last scan
 
     def anything_slow(self) -> bool:
         """True while unexplained slow time is left."""
@@ -124,11 +127,11 @@ class _Work:
     def rescore(self) -> None:
         """Table and facts of every candidate whose collectives changed."""
         self.cells = Cells(self.window, self.slow, self.valid)
-        self.scanned = (
-            scan(self.index, self.cells, self.taken_places) if self.window.places else None
-        )
+        if self.window.places:
+            self.scanned = self.index.scan(self.cells, self.changed, self.taken_places)
+        self.changed = set()
         views: dict[int, PathView] = {}
-        fresh: dict[int, tuple[Support, PathView]] = {}
+        fresh: dict[int, tuple[Support, PathView, float]] = {}
         for number in sorted(self.stale):
             self.scored.pop(number, None)
             candidate = self.window.candidates[number]
@@ -138,29 +141,31 @@ class _Work:
             if candidate.path not in views:
                 views[candidate.path] = self.cells.path(groups)
             path, price = views[candidate.path], 0.0
-            near = widened(np.nan_to_num(candidate.active) > 0.5, 3)
-            if path.slow[near].sum() < 0.5:
+            shifts = self.shifts[number]
+            if path.slow[shifts.erring.any(axis=0)].sum() < 0.5:
                 continue
             share = self.window.path_share.get(candidate.path)
             if share is not None:
-                chosen, price = responding_groups(self.cells, groups, candidate.active, share)
+                chosen, price = responding_groups(self.cells, groups, shifts, share)
                 if not len(chosen):
                     continue
                 path = self.cells.path(chosen)
-            support = best_support(path, candidate.active)
+            support = best_support(path, shifts)
             if support is not None and support.llr - price >= _MIN_ODDS:
                 support.llr -= price
-                fresh[number] = (support, path)
+                fresh[number] = (support, path, price)
         odds = {n: s.support.llr for n, s in self.scored.items()} | {
-            n: s.llr for n, (s, _) in fresh.items()
+            n: s.llr for n, (s, _, _) in fresh.items()
         }
-        for number, (support, path) in fresh.items():
-            self._score(number, support, path, odds)
+        for number, (support, path, price) in fresh.items():
+            self._score(number, support, path, price, odds)
         if not self.first:
             self.first = dict(self.scored)
         self.stale = set()
 
-    def _score(self, number: int, support: Support, path: PathView, odds: dict[int, float]) -> None:
+    def _score(
+        self, number: int, support: Support, path: PathView, price: float, odds: dict[int, float]
+    ) -> None:
         candidate = self.window.candidates[number]
         rivals = [
             odds[n]
@@ -171,7 +176,7 @@ class _Work:
         ]
         found = facts(
             self.window, self.cells, candidate, path, support, support.llr - max(rivals, default=0.0),
-            len(rivals), float(self.crossed[path.groups].mean()), self.index, self.scanned or Scan(np.zeros(0), np.zeros(0, int), np.zeros(0, int)), self.step,
+            len(rivals), float(self.crossed[path.groups].mean()), self.index, self.scanned or Scan(np.zeros(0), np.zeros(0, int), np.zeros(0, int)), self.step, price,
         )  # fmt: skip
         self.scored[number] = Scored(
             candidate, support, found, self.card.confidence(found), path.groups
@@ -184,8 +189,20 @@ class _Work:
             np.isin(self.window.paths[paths[0]], self.window.paths[paths[1]]).any()
         )
 
+    def _twins(self, number: int) -> int:
+        """Other links that erred at the same time over the same collectives: nothing here tells them apart."""
+        mine = self.scored[number]
+        return sum(
+            one.candidate.link != mine.candidate.link
+            and np.array_equal(one.groups, mine.groups)
+            and np.array_equal(one.support.active, mine.support.active)
+            for one in self.scored.values()
+        )
+
     def surest(self) -> int | None:
-        """The candidate to accept next, or None."""
+        """The candidate to accept next, or None. What several links fit equally is shared among them."""
+        for number, one in self.scored.items():
+            one.confidence = self.card.confidence(one.facts) / (1 + self._twins(number))
         if self.truth is None:
             fit = [n for n, s in self.scored.items() if s.confidence >= self.accept_from]
         else:
@@ -257,6 +274,7 @@ class _Work:
             self.valid[np.ix_(groups, bins)] = False
 
     def _touch(self, groups: set[int]) -> None:
+        self.changed = (self.changed or set()) | groups
         hit = {p for p, members in enumerate(self.window.paths) if groups & set(members.tolist())}
         self.stale = {
             n for n, c in enumerate(self.window.candidates) if c.path in hit and n not in self.taken

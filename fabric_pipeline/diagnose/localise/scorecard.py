@@ -36,7 +36,7 @@ RAMPS: dict[str, tuple[int, tuple[float, ...]]] = {
     "steadiness": (0, (0.5,)),
     "step_noise": (0, (0.5, 1.5)),
     "state": (1, ()),
-    "siblings_slow": (-1, (0.1,)),
+    "siblings_slow": (-1, (0.08, 0.35)),
     "slow_anyway": (0, (0.1, 0.3)),
     "place_better": (-1, (0.5, 1.5)),
     "cause_better": (-1, (0.5, 1.5)),
@@ -46,6 +46,8 @@ RAMPS: dict[str, tuple[int, tuple[float, ...]]] = {
     "tried": (-1, ()),
     "misfit": (-1, (0.7, 1.5, 2.5)),
     "known_cause": (-1, (0.4,)),
+    "hidden": (-1, ()),
+    "picked": (-1, (0.3,)),
     "lag": (-1, (1.0,)),
 }
 # What counts only together: both must hold.

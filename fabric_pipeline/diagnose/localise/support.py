@@ -102,6 +102,8 @@ class Cells:
         self._window = window
         self._classes = [np.flatnonzero(self.is_local), np.flatnonzero(~self.is_local)]
         self._total = [(self.slow[c].sum(axis=0), self.valid[c].sum(axis=0)) for c in self._classes]
+        self.slow_sum, self.valid_sum = self.slow.sum(axis=0), self.valid.sum(axis=0)
+        self.slow_32, self.valid_32 = self.slow.astype(np.float32), self.valid.astype(np.float32)
 
     def path(self, groups: Ints) -> PathView:
         """Sums over the groups of one path; the control groups are those of runs that do not use it."""
@@ -129,7 +131,7 @@ class Cells:
         return PathView(groups, classes, mean)
 
 
-def shifted(flags: Floats | Flags, lag: int) -> Floats | Flags:
+def shifted(flags: Flags, lag: int) -> Flags:
     """The same flags `lag` bins later; what comes in from outside is quiet."""
     moved = np.zeros_like(flags)
     if lag == 0:
@@ -141,11 +143,23 @@ def shifted(flags: Floats | Flags, lag: int) -> Floats | Flags:
     return moved
 
 
-def best_support(path: PathView, active: Floats) -> Support | None:
+@dataclass(frozen=True, slots=True)
+class Shifts:
+    """Erring and quiet bins of one link at every lag, both [lags, T]; a bin beside an erring one is neither."""
+
+    erring: Flags
+    quiet: Flags
+
+    @classmethod
+    def of(cls, active: Floats) -> Shifts:
+        """From the erring bins; NaN bins are neither erring nor quiet."""
+        erring = np.stack([shifted(active > 0.5, lag) for lag in LAGS])
+        return cls(erring, ~widened(erring, 1) & ~np.isnan(active))
+
+
+def best_support(path: PathView, shifts: Shifts) -> Support | None:
     """The table at the lag that fits best; None when no collective was measured while the link erred."""
-    masks = np.stack([shifted(np.nan_to_num(active, nan=0.0), lag) > 0.5 for lag in LAGS])
-    unknown = np.isnan(active)
-    quiet = ~widened(masks, 1) & ~unknown
+    masks, quiet = shifts.erring, shifts.quiet
     llr = np.zeros(len(LAGS))
     tables = np.zeros((4, len(LAGS)))
     anyway, weight = np.zeros(len(LAGS)), np.zeros(len(LAGS))
@@ -170,19 +184,21 @@ def best_support(path: PathView, active: Floats) -> Support | None:
 
 
 def responding_groups(
-    cells: Cells, groups: Ints, active: Floats, share: float
+    cells: Cells, groups: Ints, shifts: Shifts, share: float
 ) -> tuple[Ints, float]:
     """Groups that seem to cross a link whose routing is not known, and the price (nats) of having chosen them.
 
-    Each group crosses it with chance `share`; it counts where its own odds outweigh that.
+    Each group crosses the link with chance `share`; it counts where its own odds outweigh that. The price
+    is that of a mixture: those chosen do cross it, those left out do not.
     """
-    price = float(np.log(1 / share))
+    one_costs, other_costs = float(np.log(1 / share)), float(-np.log(1 - min(share, 0.99)))
     chosen = []
     for group in groups:
-        one = best_support(cells.path(np.array([group])), active)
-        if one is not None and one.llr > price:
+        one = best_support(cells.path(np.array([group])), shifts)
+        if one is not None and one.llr > one_costs and one.share_slow > one.slow_anyway:
             chosen.append(int(group))
-    return np.array(chosen, dtype=np.int64), price * len(chosen)
+    price = one_costs * len(chosen) + other_costs * (len(groups) - len(chosen))
+    return np.array(chosen, dtype=np.int64), price
 
 
 def _class_odds(one: ClassView, masks: Flags, quiet: Flags) -> tuple[Floats, Floats, Floats]:

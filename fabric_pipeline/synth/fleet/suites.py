@@ -17,6 +17,7 @@ from fabric_pipeline.errors import NotFoundError, UsageError
 from fabric_pipeline.synth.fleet.spec import CLASSES, LAWS, FleetSpec
 
 _LARGE = FleetSpec(nodes=1000, bins=120, step_s=60.0, confounder_scale=10.0)
+_MEDIUM = FleetSpec(nodes=128, bins=120, step_s=60.0, confounder_scale=3.0)
 _NVL72 = FleetSpec(nodes=36, platform="nvl72")
 _DAYS = FleetSpec(bins=864, step_s=300.0)
 
@@ -27,6 +28,7 @@ _ROTATING: dict[str, FleetSpec] = {
     "one_job": FleetSpec(one_job=True),
     "gpu_totals": FleetSpec(gpu_totals=True),
     "dirty": FleetSpec(dirty=True),
+    "nodes_128": _MEDIUM,
     "nodes_1000": _LARGE,
     "a100": FleetSpec(platform="a100"),
     "nvl72": _NVL72,
@@ -40,6 +42,7 @@ _SINGLE: dict[str, FleetSpec] = {
     "flaps_days": replace(_DAYS, fault="flap"),
     "drift": FleetSpec(fault="drift"),
     "idle_errors": FleetSpec(fault="idle_errors"),
+    "quiet_128": replace(_MEDIUM, fault="none"),
     "quiet_1000": replace(_LARGE, fault="none"),
 }
 _QUIET = ("base", "hard", "one_job", "dirty")

@@ -13,6 +13,7 @@ from fabric_pipeline.diagnose.localise.cells import noise, slowness
 from fabric_pipeline.diagnose.localise.support import (
     LAGS,
     Cells,
+    Shifts,
     Support,
     best_support,
     responding_groups,
@@ -48,7 +49,7 @@ def cells_of(
 
 
 def support_of(cells: Cells, active: Floats, groups: Sequence[int] = GROUPS) -> Support:
-    found = best_support(cells.path(np.array(groups)), active)
+    found = best_support(cells.path(np.array(groups)), Shifts.of(active))
     assert found is not None
     return found
 
@@ -73,11 +74,18 @@ def test_the_table_sums_to_the_measured_cells() -> None:
     assert found.slow_quiet + found.normal_quiet == pytest.approx(3 * (60 - 15 - 2))
 
 
-def test_a_misfit_has_no_odds() -> None:
-    found = support_of(cells_of(), flags(range(45, 55)))
-    assert found.share_slow < 0.1
-    assert found.coverage < 0.05
+def test_errors_without_slow_time_have_no_odds() -> None:
+    found = support_of(cells_of(slow=[]), flags(BURST))
     assert found.llr < 1
+    assert found.share_slow < 0.1
+
+
+def test_errors_beside_the_slow_time_do_not_fit() -> None:
+    """Fewer slow cells than usual are no chance either, so the odds alone do not say which way it is."""
+    beside = support_of(cells_of(), flags(range(45, 55)))
+    assert beside.share_slow < beside.slow_anyway
+    assert beside.coverage < 0.05
+    assert beside.llr < support_of(cells_of(), flags(BURST)).llr / 3
 
 
 def test_errors_for_part_of_a_long_slow_time_are_worth_less() -> None:
@@ -119,7 +127,7 @@ def test_unmeasured_bins_count_nowhere() -> None:
     assert found.bins == 10
     assert found.slow_active + found.normal_active == pytest.approx(30)
     nothing = cells_of(measured=1 - flags(range(10, 45)))
-    assert best_support(nothing.path(np.array(GROUPS)), flags(BURST)) is None
+    assert best_support(nothing.path(np.array(GROUPS)), Shifts.of(flags(BURST))) is None
 
 
 def test_other_runs_slow_at_the_same_time_lower_the_odds() -> None:
@@ -152,16 +160,26 @@ def test_sums_over_a_path() -> None:
 
 def test_responding_groups_are_those_of_the_hidden_spine() -> None:
     cells = cells_of(groups=(0, 2))
-    chosen, price = responding_groups(cells, np.array(GROUPS), flags(BURST), 0.25)
+    chosen, price = responding_groups(cells, np.array(GROUPS), Shifts.of(flags(BURST)), 0.25)
     assert chosen.tolist() == [0, 2]
     assert price == pytest.approx(2 * np.log(4))
 
 
-def test_groups_that_are_slow_at_another_time_do_not_respond() -> None:
-    cells = cells_of(groups=(0, 2))
-    chosen, price = responding_groups(cells, np.array(GROUPS), flags(range(45, 55)), 0.25)
+def test_without_slow_time_no_group_responds() -> None:
+    chosen, price = responding_groups(cells_of([]), np.array(GROUPS), Shifts.of(flags(BURST)), 0.25)
     assert len(chosen) == 0
     assert price == 0.0
+
+
+def test_erring_quiet_and_neither_at_every_lag() -> None:
+    active = flags([5, 6], 12)
+    active[11] = np.nan
+    found = Shifts.of(active)
+    for lag, erring, quiet in zip(LAGS, found.erring, found.quiet, strict=True):
+        assert np.flatnonzero(erring).tolist() == [5 + lag, 6 + lag]
+        assert np.flatnonzero(quiet).tolist() == [
+            n for n in range(11) if not 4 + lag <= n <= 7 + lag
+        ]
 
 
 @given(st.lists(st.booleans(), min_size=8, max_size=8), st.integers(-3, 3))
