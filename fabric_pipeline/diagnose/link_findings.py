@@ -147,7 +147,7 @@ def _finding(
         severity=severity,
         role=role,
         summary=_headline(case),
-        reason=f"{counts}{_bound_text(case)}{_sum_text(case)}{_position_text(case)}{other_end} {text}".strip(),
+        reason=f"{counts}{_bound_text(case)}{_allowance_text(case)}{_sum_text(case)}{_position_text(case)}{other_end} {text}".strip(),
         evidence=_evidence(case),
         far_end=case.far_end,
         error_class=worst.error_class,
@@ -221,6 +221,13 @@ def _bound_text(case: LinkCase) -> str:
     ):
         return " The counter stands at its ceiling: the true number is at least that, and further growth cannot be seen."
     return ""
+
+
+def _allowance_text(case: LinkCase) -> str:
+    """What the specification allows, where only the operators' stricter limit was passed."""
+    says = next((hit.says for hit in case.hits if hit.rule_id == "replay_plain_limit"), "")
+    _, _, beside = says.partition("; ")
+    return f" {beside[:1].upper()}{beside[1:]}." if beside else ""
 
 
 def _sum_text(case: LinkCase) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from fabric_pipeline.diagnose.actions import ACTIONS, action_for
 from fabric_pipeline.incidents.confidence import confidence, evidence_grade, would_change
+from fabric_pipeline.incidents.figures import figures_of
 from fabric_pipeline.incidents.record import (
     Alternative,
     Evidence,
@@ -31,7 +32,8 @@ from fabric_pipeline.model.components import (
     link_type_of,
     parse_component,
 )
-from fabric_pipeline.model.findings import EvidenceRef, Finding
+from fabric_pipeline.model.findings import ROLES, SEVERITIES, EvidenceRef, Finding
+from fabric_pipeline.model.sql import sql_text
 from fabric_pipeline.model.topology import Topology
 
 _SEVERITY: dict[str, Severity] = {
@@ -54,6 +56,10 @@ _FAULT_WORDS: tuple[tuple[tuple[str, ...], FaultType], ...] = (
     (("down", "inactive", "lost", "unplugged", "gone", "init"), "link_down"),
 )
 _MAX_EXCERPT = 400
+# What an accused link has cost makes its ticket urgent, whatever its severity. Policy values: ten GPU-hours
+# are a working shift of one GPU, a hundred are an hour of a hundred GPUs.
+_HIGH_GPU_HOURS = 10.0
+_URGENT_GPU_HOURS = 100.0
 # Tables whose rows stand for lines of source files: where the rows behind an excerpt can be.
 _ROW_TABLES = ("raw_telemetry", "fabric_events", "collective_timings")
 
@@ -70,7 +76,10 @@ class Context:
 
 
 def build_incidents(findings: Sequence[Finding], context: Context) -> list[IncidentRecord]:
-    """Records of all findings that stand for themselves; symptoms are folded into their cause."""
+    """Records of all findings that stand for themselves; symptoms are folded into their cause.
+
+    Causes come first, then the heavier severity, then what cost more GPU-hours; else the order of the findings.
+    """
     symptoms: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.cause:
@@ -80,7 +89,7 @@ def build_incidents(findings: Sequence[Finding], context: Context) -> list[Incid
         for finding in findings
         if not finding.cause and _stands_alone(finding)
     ]
-    return _unique(records)
+    return sorted(_unique(records), key=_weight)
 
 
 def incident_id(finding: Finding, context: Context) -> str:
@@ -150,6 +159,7 @@ def _record(finding: Finding, symptoms: Iterable[Finding], context: Context) -> 
         rules=[_rule(rule) for rule in finding.numbers.get("rules") or []],
         repeat_count=context.repeats.get(finding.component, 0),
         evidence=[_evidence(n, ref, context) for n, ref in enumerate(finding.evidence, 1)],
+        figures=figures_of(finding, context.drop, context.topology),
         **_where(finding, fault, context.topology),
         **_effect(finding.numbers),
     )
@@ -181,7 +191,7 @@ def _where(finding: Finding, fault: FaultType, topology: Topology) -> dict[str, 
 
 def _effect(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """What the fault costs, as far as it was measured."""
-    degradation, lost = numbers.get("degradation_pct"), numbers.get("lost_gpu_s")
+    degradation = numbers.get("degradation_pct")
     return {
         "degradation_pct": None if degradation is None else round(degradation, 1),
         "degradation_exact": "" if degradation is None else f"{degradation:.6f}",
@@ -189,11 +199,16 @@ def _effect(numbers: Mapping[str, Any]) -> dict[str, Any]:
         "baseline_us": numbers.get("baseline_us"),
         "affected_runs": list(numbers.get("runs") or []),
         "affected_ranks": list(numbers.get("late_ranks") or []),
-        "gpu_hours_lost": round(lost / 3600, 6) if lost else None,
+        "gpu_hours_lost": _gpu_hours(numbers),
         "straggler_p_value": numbers.get("p_value"),
         "score": float(numbers.get("score") or 0.0),
         "numbers": {key: numbers[key] for key in _KEPT_NUMBERS if numbers.get(key) is not None},
     }
+
+
+def _gpu_hours(numbers: Mapping[str, Any]) -> float | None:
+    lost = numbers.get("lost_gpu_s")
+    return round(lost / 3600, 6) if lost else None
 
 
 _LINK_TYPES = ("nvlink", "pcie", "infiniband", "roce", "ethernet")
@@ -241,9 +256,11 @@ def _priority(finding: Finding) -> Priority:
         return "low"
     if not finding.is_link:
         return "high" if finding.severity == "critical" else "normal"
-    if finding.severity == "critical":
+    gpu_hours = _gpu_hours(finding.numbers) or 0.0
+    if finding.severity == "critical" or gpu_hours >= _URGENT_GPU_HOURS:
         return "urgent"
-    return "high" if degradation > 5 or finding.numbers.get("is_snapshot") else "normal"
+    is_high = degradation > 5 or finding.numbers.get("is_snapshot") or gpu_hours >= _HIGH_GPU_HOURS
+    return "high" if is_high else "normal"
 
 
 def _summary(finding: Finding, fault: FaultType) -> str:
@@ -284,7 +301,7 @@ def _rule(rule: dict[str, Any]) -> FiredRule:
 
 def _evidence(number: int, ref: EvidenceRef, context: Context) -> Evidence:
     last = ref.last_line if ref.last_line is not None else ref.line
-    where = f"\"drop\" = '{context.drop}' and file = '{ref.file.replace(chr(39), chr(39) * 2)}'"
+    where = f'"drop" = {sql_text(context.drop)} and file = {sql_text(ref.file)}'
     lines = (
         f" and line between {ref.line} and {max(last or ref.line, ref.line)}"
         if ref.line is not None
@@ -307,16 +324,13 @@ def _evidence(number: int, ref: EvidenceRef, context: Context) -> Evidence:
 
 def _unique(records: Sequence[IncidentRecord]) -> list[IncidentRecord]:
     """One record per id; two findings that share an id are the same fault, the heavier one stays."""
-    order = {"INFO": 0, "WATCH": 1, "WARNING": 2, "CRITICAL": 3}
     kept: dict[str, IncidentRecord] = {}
     for record in records:
         known = kept.get(record.incident_id)
         if known is None:
             kept[record.incident_id] = record
             continue
-        head, tail = (
-            (known, record) if order[known.severity] >= order[record.severity] else (record, known)
-        )
+        head, tail = (known, record) if _rank(known) >= _rank(record) else (record, known)
         extra = Symptom(
             component=tail.isolated_component, kind=tail.fault_type, reason=tail.summary
         )
@@ -325,3 +339,11 @@ def _unique(records: Sequence[IncidentRecord]) -> list[IncidentRecord]:
             update={"evidence_sha256": evidence_hash(merged)}
         )
     return list(kept.values())
+
+
+def _rank(record: IncidentRecord) -> int:
+    return SEVERITIES.index(record.severity.lower())
+
+
+def _weight(record: IncidentRecord) -> tuple[int, int, float]:
+    return -ROLES.index(record.role), -_rank(record), -(record.gpu_hours_lost or 0.0)

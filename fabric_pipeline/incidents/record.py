@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 FaultType = Literal[
     "physical_link_degradation",
@@ -44,6 +44,18 @@ class Evidence(BaseModel):
     excerpt: str = ""
     says: str = Field(default="", description="What this evidence shows, with its figures")
     query: str = Field(default="", description="SQL that finds the rows in audit.duckdb, or empty")
+
+
+class Figure(BaseModel):
+    """One number of the reasoning, and the query on audit.duckdb that returns exactly it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(description="Name of the number, unique in a record")
+    value: float = Field(description="As computed, not rounded")
+    unit: str
+    says: str = Field(description="What the number means")
+    query: str = Field(description="One SELECT with one row and one column: the value")
 
 
 class Alternative(BaseModel):
@@ -154,6 +166,9 @@ class IncidentRecord(BaseModel):
     rules: list[FiredRule] = Field(default_factory=list)
     repeat_count: int = 0
     numbers: dict[str, Any] = Field(default_factory=dict)
+    figures: list[Figure] = Field(
+        default_factory=list, description="Numbers of the reasoning, each with its query"
+    )
     evidence: list[Evidence] = Field(default_factory=list)
     evidence_sha256: str = Field(
         default="", description="Hash over everything above; a draft is reused while it stays"

@@ -12,6 +12,7 @@ from math import nan
 from typing import Any
 
 from fabric_pipeline.detect.absence.evaluate import silent_nodes, vanished_series
+from fabric_pipeline.detect.port_counters.thresholds import CONTEXT_LIMITS
 from fabric_pipeline.detect.spikes.evaluate import Spike, bursts_from_json, detect_spikes
 from fabric_pipeline.detect.spikes.rules import RuleHit
 from fabric_pipeline.detect.stragglers.evaluate import Straggler, find_stragglers, waiting_groups
@@ -68,10 +69,26 @@ order by f.file_no, line
 _PORT_SNAPSHOT_SQL = f"""
 with untimed as (
     select *, count(elapsed_s) over (partition by node, interface, lane, counter) as timed from link_counters
-    where link_type in ({_PORTS}) and value is not null and (kind in ('cumulative', 'delta') or counter in ('effective_ber', 'symbol_ber'))
+    where value is not null and (counter in ('effective_ber', 'symbol_ber') or (link_type in ({_PORTS}) and kind in ('cumulative', 'delta')))
 )
 select line, counter, value, kind, node, interface, link_type, lane, ts, gpu_uuid, socket, state, u.file, quality, scope
 from untimed u left join drop_files f using (file) where timed = 0 order by f.file_no, line
+"""
+# Network ports whose waiting time or errors marked upstream grew unlike the others: victims of something
+# else. First and last reading; ports wait all the time, so only the odd ones are worth a line.
+_PORT_CONTEXT_SQL = f"""
+with grown as (
+    select node, interface, counter, gpu_uuid, scope, min(sample) as first, max(sample) as last, sum(delta) as growth,
+        quantile_disc(growth, 0.5) over (partition by counter) as usual
+    from link_counters where counter in ('rx_remote_physical', 'tx_wait') and link_type in ({_PORTS}) and kind = 'cumulative'
+        and value is not null and lane is null
+    group by all having count(elapsed_s) > 0
+)
+select line, c.counter, value, kind, node, interface, link_type, lane, ts, gpu_uuid, socket, state, file, quality, scope
+from link_counters c join grown g using (node, interface, counter, gpu_uuid, scope)
+where sample in (first, last) and lane is null and growth > 10 * usual
+    and growth > case counter when 'tx_wait' then {CONTEXT_LIMITS["tx_wait"]} else {CONTEXT_LIMITS["rx_remote_physical"]} end
+order by node, interface, counter, sample
 """
 _SWEEP_SQL = """
 select c.* from collective_timings c left join drop_files f using (file) where c.ts is null order by f.file_no, c.entry
@@ -122,7 +139,8 @@ def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = (
         correlations=_correlations(connection),
         events=_events(connection),
         states=_readings(connection, _STATE_SQL),
-        port_snapshots=_readings(connection, _PORT_SNAPSHOT_SQL),
+        port_snapshots=_readings(connection, _PORT_SNAPSHOT_SQL)
+        + _readings(connection, _PORT_CONTEXT_SQL),
         sweeps=_sweeps(connection),
         runs=runs,
         absences=_absences(connection, topology, {node for run in runs for node in run.nodes}),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from fabric_pipeline.incidents.record import Evidence, IncidentRecord
 from fabric_pipeline.model.components import component_id, parse_component
+from fabric_pipeline.model.sql import sql_text
 from fabric_pipeline.model.topology import Topology
-from fabric_pipeline.store.duck import literal
 
 # Up to so many lines an evidence range is shown whole; of a longer one (a sampled file interleaves
 # all links of the cluster) the first and last line, and the lines that concern the incident.
@@ -101,14 +101,6 @@ def by_lines(scope: Scope) -> list[str]:
         f"(file = {sql_text(part.file)} and line between {part.first} and {part.last})"
         for part in scope.ranges
     ]
-
-
-def sql_text(text: str) -> str:
-    """A text as an SQL expression on one line; characters that are not printable become chr(n)."""
-    if text.isprintable():
-        return literal(text)
-    parts = (literal(ch) if ch.isprintable() else f"chr({ord(ch)})" for ch in text)
-    return f"({' || '.join(parts)})"
 
 
 def _end(component: str) -> End | None:

@@ -27,6 +27,11 @@ from fabric_pipeline.workflows.ingest import Ingested, count_links, ingest
 
 _DROP_ID = "inspect"
 _BLANKS_SHOWN = 1000  # links that are listed for having counters without a value
+_RESET = "reset {}x, first from {:.0f} to {:.0f}: a fall is no error, and what was counted just before it is not known"
+_FULL = (
+    "saturated: it stands at its ceiling of {:.0f}, so the true number is at least that and no growth can "
+    "be seen; clear the counter and measure again"
+)
 _REFUSED_SHOWN = 20  # refused lines that are listed for one file
 
 
@@ -46,7 +51,7 @@ def inspect(
         straggler_stage(connection, _DROP_ID)
         correlation_stage(connection, _DROP_ID, read.topology)
         answer = diagnose(gather_evidence(connection, read.topology, list(read.runs.values())))
-        unknown = [*read.unknown, *answer.unknown, *_blanks(connection)]
+        unknown = [*read.unknown, *answer.unknown, *_blanks(connection), *_unseen(connection)]
         contract = _as_contract(read, answer, unknown, _quarantine_facts(connection))
     finally:
         connection.close()
@@ -122,6 +127,27 @@ def _blanks(connection: Any) -> list[UnknownFact]:
     ).fetchall()
     reason = "the source lists it without a value (N/A, a blank); that is neither zero nor healthy"
     return [UnknownFact(node, interface, counters, reason) for node, interface, counters in rows]
+
+
+def _unseen(connection: Any) -> list[UnknownFact]:
+    """Growth that nobody saw: of error counters that fell, and of counters that stand at their ceiling."""
+    rows = connection.execute(
+        f"""
+        select r.node, r.interface, r.counter, r.quality, count(*), first(p.value order by r.sample),
+            first(r.value order by r.sample), min(f.file_no) as file_no, min(r.line) as line
+        from link_counters r join drop_files f using (file)
+        left join link_counters p on p.sample = r.sample - 1 and r.quality = 'reset' and
+            (p.node, p.interface, p.counter, p.scope) = (r.node, r.interface, r.counter, r.scope)
+            and p.lane is not distinct from r.lane and p.gpu_uuid is not distinct from r.gpu_uuid
+        where r.quality = 'saturated' or (r.quality = 'reset' and r.error_class <> '')
+        group by r.node, r.interface, r.counter, r.quality
+        order by file_no, line, r.node, r.interface, r.counter limit {_BLANKS_SHOWN}
+        """
+    ).fetchall()
+    return [
+        UnknownFact(node, interface, counter, _RESET.format(count, before or 0, value) if quality == "reset" else _FULL.format(value))
+        for node, interface, counter, quality, count, before, value, *_ in rows
+    ]  # fmt: skip
 
 
 def _as_text(value: Any) -> Any:

@@ -17,6 +17,8 @@ _NEEDED = {
 }
 _FEWEST = 2  # names in common with a table by which a header is taken for its header
 _SHOWN = 60  # characters of the first line that are repeated
+_PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+_PICKLE_NAMES = (".pkl", ".pickle")
 _ARCHIVES = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
@@ -42,6 +44,8 @@ def why_unknown(file: SourceFile, size: int) -> str:
     for magic, kind in _ARCHIVES.items():
         if file.starts_with(magic):
             return f"{kind} archive of a kind that no reader takes; unpack it and drop the folder"
+    if any(map(file.starts_with, _PICKLES)) or file.path.suffix in _PICKLE_NAMES:
+        return "Python pickle, refused: opening it can run code; write the dump as JSON (`torchfrtrace -j`)"
     if file.is_binary:
         return "binary content that no reader knows; drop the text output of the tool instead"
     return _missing_columns(file) or (

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from fabric_pipeline.errors import FabricError, UsageError
 from fabric_pipeline.incidents.build import evidence_hash
 from fabric_pipeline.incidents.record import Evidence
+from fabric_pipeline.model.sql import sql_text
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
@@ -34,7 +35,7 @@ from fabric_pipeline.workflows.dossier_rows import (
     queries_text,
     write_rows,
 )
-from fabric_pipeline.workflows.dossier_scope import LineRange, Scope, sql_text
+from fabric_pipeline.workflows.dossier_scope import LineRange, Scope
 from fabric_pipeline.workflows.dossier_verify import verify_dossier
 from fabric_pipeline_tests.store.fakes import draft
 from fabric_pipeline_tests.workflows.dossier_drops import HOSTILE, START, World, make_world, process

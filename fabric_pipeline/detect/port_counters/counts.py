@@ -16,6 +16,10 @@ from fabric_pipeline.model.counters import COUNTERS, ERROR_CLASSES
 from fabric_pipeline.model.records import Reading
 
 JUDGED_LINK_TYPES = frozenset({"infiniband", "roce", "ethernet"})
+_RATES = (
+    "effective_ber",
+    "symbol_ber",
+)  # have the same limit on NVLink, where counts have rules of their own
 _ROLES = frozenset({"error", "upstream", "congestion", "loss", "quality"})
 
 
@@ -89,10 +93,10 @@ def _is_judged(reading: Reading) -> bool:
     return (
         spec is not None
         and spec.role in _ROLES
-        and reading.link_type in JUDGED_LINK_TYPES
+        and (reading.link_type in JUDGED_LINK_TYPES or reading.counter in _RATES)
         and reading.value is not None
         and reading.quality != "not_supported"
-        and reading.scope in ("link", "lane", "switch_sum")
+        and reading.scope in ("link", "lane", "gpu_sum", "switch_sum")
     )
 
 

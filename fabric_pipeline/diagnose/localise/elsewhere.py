@@ -43,6 +43,9 @@ class Scan:
         return flags
 
 
+NO_PLACES = Scan(np.zeros(0), np.zeros(0, dtype=int), np.zeros(0, dtype=int))
+
+
 class PlaceIndex:
     """Groups of all places in one flat array, so that sums over places are one call.
 

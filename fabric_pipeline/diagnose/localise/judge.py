@@ -177,7 +177,7 @@ def _link_verdict(
     return LinkVerdict(
         component=link.component, far_end=link.far_end, link_type=link.link_type, confidence=round(scored.confidence, 3),
         verdict=_verdict(scored, behind), has_state=scored.candidate.has_state, effect_pct=(exp(effect) - 1) * 100,
-        log_odds=scored.support.llr * log10(np.e) * (1 if scored.support.share_slow > scored.support.slow_anyway else -1), lag_s=scored.support.lag * built.window.step_s, share_slow=scored.support.share_slow,
+        log_odds=scored.support.signed_odds * log10(np.e), lag_s=scored.support.lag * built.window.step_s, share_slow=scored.support.share_slow,
         coverage=min(scored.support.coverage, 1.0), slow_anyway=scored.support.slow_anyway, chance=shift_chance(active, deviation),
         edges_fitting=step.fitting, edges_visible=step.number, dose=dose_response(scored.candidate.counts, active, deviation),
         because=card.contributions(scored.facts), runs=runs, behind=behind,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabric_pipeline.diagnose.localise.cells import noise, slowness, widened
-from fabric_pipeline.diagnose.localise.elsewhere import PlaceIndex, Scan
+from fabric_pipeline.diagnose.localise.elsewhere import NO_PLACES, PlaceIndex, Scan
 from fabric_pipeline.diagnose.localise.features import Facts, facts
 from fabric_pipeline.diagnose.localise.scorecard import ScoreCard
 from fabric_pipeline.diagnose.localise.support import (
@@ -176,7 +176,8 @@ class _Work:
         ]
         found = facts(
             self.window, self.cells, candidate, path, support, support.llr - max(rivals, default=0.0),
-            len(rivals), float(self.crossed[path.groups].mean()), self.index, self.scanned or Scan(np.zeros(0), np.zeros(0, int), np.zeros(0, int)), self.step, price,
+            len(rivals), float(self.crossed[path.groups].mean()), self.index, self.scanned or NO_PLACES,
+            self.step, price,
         )  # fmt: skip
         self.scored[number] = Scored(
             candidate, support, found, self.card.confidence(found), path.groups

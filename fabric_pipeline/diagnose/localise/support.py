@@ -86,6 +86,11 @@ class Support:
         return (self.slow_active + 0.5) / (self.slow_active + self.normal_active + 1.0)
 
     @property
+    def signed_odds(self) -> float:
+        """`llr`, negative when collectives are less slow than usual while the link errs."""
+        return self.llr if self.share_slow > self.slow_anyway else -abs(self.llr)
+
+    @property
     def coverage(self) -> float:
         """Share of the slow time that falls into error time."""
         return self.slow_active / max(self.slow_active + self.slow_quiet, 1.0)
