@@ -36,9 +36,18 @@ def hold_responsible(
 
 
 def _explained(correlations: Iterable[Correlation]) -> dict[str, float]:
-    """Share of the slow time of each run that its responsible links cover, together at most all."""
-    shares: dict[str, float] = {}
+    """Share of the slow bins of each run that responsible links cover, by its best explained group.
+
+    Bins are counted within a group; rows that compare another number of bins count them differently.
+    """
+    covered: dict[tuple[str, str, int], set[int]] = {}
+    slow: dict[tuple[str, str, int], int] = {}
     for one in correlations:
         if one.verdict == RESPONSIBLE:
-            shares[one.run] = min(shares.get(one.run, 0.0) + one.covered_share, 1.0)
+            key = (one.run, one.communicator, one.bins)
+            covered.setdefault(key, set()).update(one.covered_bins)
+            slow[key] = max(slow.get(key, 1), one.slow_bins)
+    shares: dict[str, float] = {}
+    for key, bins in covered.items():
+        shares[key[0]] = max(shares.get(key[0], 0.0), min(len(bins) / slow[key], 1.0))
     return shares

@@ -124,6 +124,8 @@ def _suspected(case: LinkCase) -> Finding:
         f"It may slow {', '.join(runs)}, with a confidence of {best.confidence or 0.0:.2f} too little to accuse it. {coincidence_text(best, runs)} "
         "A second episode, per-rank timing, or a run over this link alone would settle it."
     )
+    if best.behind:
+        text += f" {', '.join(best.behind)} erred in the same pattern: which of them it is cannot be told from these data."
     severity = "warning" if _alone_enough(case) else "watch"
     return _finding(
         case,

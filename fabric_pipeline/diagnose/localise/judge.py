@@ -185,9 +185,11 @@ def _link_verdict(
 
 
 def _better(scored: Scored, found: Localised) -> list[str]:
-    """Accepted links over the same collectives: what they explain cannot be told apart from this one's effect."""
+    """Accepted links over the same collectives, or links with the very same pattern: not to be told apart."""
     if scored.accepted:
         return []
+    if scored.twins:
+        return scored.twins
     return [
         one.candidate.link
         for one in found.accepted
@@ -198,6 +200,8 @@ def _better(scored: Scored, found: Localised) -> list[str]:
 def _verdict(scored: Scored, behind: Sequence[str]) -> str:
     if scored.accepted:
         return RESPONSIBLE if scored.confidence >= ACCUSE_FROM else SUSPECT
+    if scored.twins and scored.confidence * (1 + len(scored.twins)) >= ACCUSE_FROM:
+        return SUSPECT
     return MASKED if behind and scored.support.share_slow >= 0.5 else NOT_RESPONSIBLE
 
 

@@ -41,6 +41,7 @@ class Scored:
     groups: Ints
     effect: float = 0.0
     accepted: bool = False
+    twins: list[str] = field(default_factory=list)
     masked_by: str = ""
 
 
@@ -190,20 +191,22 @@ class _Work:
             np.isin(self.window.paths[paths[0]], self.window.paths[paths[1]]).any()
         )
 
-    def _twins(self, number: int) -> int:
+    def _twins(self, number: int) -> list[str]:
         """Other links that erred at the same time over the same collectives: nothing here tells them apart."""
         mine = self.scored[number]
-        return sum(
-            one.candidate.link != mine.candidate.link
+        return sorted(
+            one.candidate.link
+            for one in self.scored.values()
+            if one.candidate.link != mine.candidate.link
             and np.array_equal(one.groups, mine.groups)
             and np.array_equal(one.support.active, mine.support.active)
-            for one in self.scored.values()
         )
 
     def surest(self) -> int | None:
         """The candidate to accept next, or None. What several links fit equally is shared among them."""
         for number, one in self.scored.items():
-            one.confidence = self.card.confidence(one.facts) / (1 + self._twins(number))
+            one.twins = self._twins(number)
+            one.confidence = self.card.confidence(one.facts) / (1 + len(one.twins))
         if self.truth is None:
             fit = [n for n, s in self.scored.items() if s.confidence >= self.accept_from]
         else:

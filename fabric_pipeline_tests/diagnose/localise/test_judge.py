@@ -13,7 +13,6 @@ from fabric_pipeline.detect.stragglers.series import LatencySeries
 from fabric_pipeline.diagnose.localise.build import ErringLink, SideEvidence
 from fabric_pipeline.diagnose.localise.judge import (
     ACCUSE_FROM,
-    MASKED,
     NOT_RESPONSIBLE,
     RESPONSIBLE,
     SUSPECT,
@@ -106,10 +105,14 @@ def test_a_clock_difference_is_told_in_seconds() -> None:
     assert one.lag_s == 2 * STEP_S
 
 
-def test_the_same_pattern_once_more_is_masked_behind_the_first() -> None:
+def test_of_two_links_with_the_same_pattern_neither_is_accused() -> None:
+    """Nothing here tells them apart, so each has half of the confidence."""
     found = by_name(judge({DP2: BURST}, [erring(TWIN, BURST), erring(CABLE, BURST)]))
-    assert (found[CABLE].verdict, found[TWIN].verdict) == (RESPONSIBLE, MASKED)
-    assert found[TWIN].behind == [CABLE]
+    alone = by_name(judge({DP2: BURST}, [erring(CABLE, BURST)]))
+    assert alone[CABLE].verdict == RESPONSIBLE
+    assert {found[CABLE].verdict, found[TWIN].verdict} == {SUSPECT}
+    assert (found[CABLE].behind, found[TWIN].behind) == ([TWIN], [CABLE])
+    assert found[CABLE].confidence == found[TWIN].confidence <= 0.5
 
 
 def test_errors_beside_the_slow_time_are_not_responsible() -> None:

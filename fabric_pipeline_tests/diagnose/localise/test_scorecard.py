@@ -30,7 +30,7 @@ RANGES = {
     "edge": (-1, 1), "edge_count": (0, 2.6), "lead": (-1, 1), "own_fit": (0, 1.5), "state": (0, 1), "siblings_slow": (0, 0.9),
     "slow_anyway": (0, 1), "place_better": (0, 3), "cause_better": (0, 3), "throttled": (0, 1), "congested": (0, 1),
     "rivals": (0, 5), "tried": (0, 5), "lag": (0, 3), "edge_worst": (-1, 1), "near_contrast": (-0.5, 1.5), "steadiness": (0, 1),
-    "edge_near": (-1, 1), "misfit": (0, 3.8), "known_cause": (0, 1), "step_noise": (0, 3),
+    "edge_near": (-1, 1), "misfit": (0, 3.8), "known_cause": (0, 1), "hidden": (0, 1), "picked": (0, 1), "step_noise": (0, 3),
 }  # fmt: skip
 DIRECTED = [(fact, sign) for fact, (sign, _) in RAMPS.items() if sign]
 FACTS = st.builds(Facts, **{name: st.floats(*RANGES[name]) for name in FACT_NAMES})
@@ -39,7 +39,7 @@ GOOD = Facts(
     log_odds=5.0, share_slow=0.97, coverage=0.97, contrast=0.7, shift_tens=2.0, edge=1.0, edge_count=1.1, lead=1.0,
     own_fit=1.0, state=0.0, siblings_slow=0.0, slow_anyway=0.02, place_better=0.0, cause_better=0.0, throttled=0.0, congested=0.0,
     rivals=0.0, tried=0.7, lag=0.0, edge_worst=1.0, near_contrast=1.0, steadiness=1.0, edge_near=1.0, misfit=0.0,
-    known_cause=0.0, step_noise=3.0,
+    known_cause=0.0, hidden=0.0, picked=0.0, step_noise=3.0,
 )  # fmt: skip
 CHANCE = replace(
     GOOD, log_odds=1.2, share_slow=0.2, coverage=0.1, contrast=0.0, shift_tens=0.3, edge=0.0, lead=-1.0, own_fit=0.2,

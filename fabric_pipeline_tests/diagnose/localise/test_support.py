@@ -86,6 +86,7 @@ def test_errors_beside_the_slow_time_do_not_fit() -> None:
     assert beside.share_slow < beside.slow_anyway
     assert beside.coverage < 0.05
     assert beside.llr < support_of(cells_of(), flags(BURST)).llr / 3
+    assert beside.signed_odds == -abs(beside.llr)
 
 
 def test_errors_for_part_of_a_long_slow_time_are_worth_less() -> None:
@@ -162,13 +163,14 @@ def test_responding_groups_are_those_of_the_hidden_spine() -> None:
     cells = cells_of(groups=(0, 2))
     chosen, price = responding_groups(cells, np.array(GROUPS), Shifts.of(flags(BURST)), 0.25)
     assert chosen.tolist() == [0, 2]
-    assert price == pytest.approx(2 * np.log(4))
+    left_out = len(GROUPS) - 2
+    assert price == pytest.approx(2 * np.log(4) + left_out * np.log(1 / 0.75))
 
 
 def test_without_slow_time_no_group_responds() -> None:
     chosen, price = responding_groups(cells_of([]), np.array(GROUPS), Shifts.of(flags(BURST)), 0.25)
     assert len(chosen) == 0
-    assert price == 0.0
+    assert price == pytest.approx(len(GROUPS) * np.log(1 / 0.75)), "that none crosses it"
 
 
 def test_erring_quiet_and_neither_at_every_lag() -> None:
