@@ -5,18 +5,22 @@ Each entry reads `explanation: why it was set aside`; one that cannot be ruled o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
 from fabric_pipeline.diagnose.correlate import Correlation
 from fabric_pipeline.diagnose.link_cases import LinkCase
+from fabric_pipeline.diagnose.slow_places import place_words
 from fabric_pipeline.model.components import parse_component
 
-_MAX_LINKS = 3
+_MAX_LINKS, _MAX_PLACES = 3, 2
 
 
 def alternatives(
-    case: LinkCase, cases: Sequence[LinkCase], stragglers: Sequence[Straggler]
+    case: LinkCase,
+    cases: Sequence[LinkCase],
+    stragglers: Sequence[Straggler],
+    places: Mapping[str, Sequence[Correlation]] | None = None,
 ) -> list[str]:
     """Other links with errors, slow compute, a shared part, congestion; empty when nothing is held responsible."""
     if not case.guilty_of:
@@ -25,10 +29,25 @@ def alternatives(
     weighed = [_other_link(other, runs) for other in _rivals(case, cases, runs)[:_MAX_LINKS]]
     weighed.append(_slow_compute(case, runs, stragglers))
     weighed.append(_shared_part(case, cases))
-    weighed.append(
-        "congestion: errors of this kind do not come from load; no other link of the same runs was slow at these times"
-    )
+    slow_elsewhere = [one for run in sorted(runs) for one in (places or {}).get(run, ())]
+    weighed += [_slow_place(one) for one in slow_elsewhere[:_MAX_PLACES]]
+    weighed.append(_congestion(case, slow_elsewhere))
     return weighed
+
+
+def _slow_place(one: Correlation) -> str:
+    where, may_be, _ = place_words(one)
+    return f"{where}: {may_be}; was slow in {one.run} too, at times or in groups that this link does not explain"
+
+
+def _congestion(case: LinkCase, slow_elsewhere: Sequence[Correlation]) -> str:
+    if any(one.because.get("congested") for one in slow_elsewhere):
+        return "congestion: ports of the same runs waited for credits at other times; that slow time is not counted against the link"
+    best = max(case.guilty_of, key=lambda one: one.score)
+    return (
+        "congestion: errors of this kind do not come from load, and collectives over other links were no slower than usual "
+        f"({best.slow_anyway or 0.0:.0%} slow) at these times"
+    )
 
 
 def _rivals(case: LinkCase, cases: Sequence[LinkCase], runs: set[str]) -> list[LinkCase]:

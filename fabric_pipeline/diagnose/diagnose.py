@@ -103,7 +103,8 @@ def _link_findings(
     for case in cases:
         finding = link_finding(case, evidence.stragglers, _is_timed(case, evidence), limits)
         if finding is not None:
-            finding.alternatives += alternatives(case, cases, evidence.stragglers)
+            places = slow_places(evidence.correlations)
+            finding.alternatives += alternatives(case, cases, evidence.stragglers, places)
             found.append(finding)
     return found
 

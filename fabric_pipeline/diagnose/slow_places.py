@@ -50,7 +50,7 @@ def place_text(rows: Sequence[Correlation]) -> str:
     if not rows:
         return "Per-rank timing or counters of the silent links would tell more."
     best = rows[0]
-    where, may_be, capture = _words(best)
+    where, may_be, capture = place_words(best)
     evidence = ""
     if best.because.get("throttled"):
         evidence = " A GPU there was throttled at that time."
@@ -64,12 +64,13 @@ def place_alternatives(rows: Sequence[Correlation]) -> list[str]:
     """Other places that fit, by name, with their evidence."""
     texts = []
     for one in rows[1 : 1 + _SHOWN]:
-        where, may_be, _ = _words(one)
+        where, may_be, _ = place_words(one)
         texts.append(f"{where}: {may_be}; {one.effect_pct or 0.0:.0f} % slower there for a while")
     return texts
 
 
-def _words(one: Correlation) -> tuple[str, str, str]:
+def place_words(one: Correlation) -> tuple[str, str, str]:
+    """Where it was slow, what may be the reason there, and what capture would tell."""
     parsed = parse_component(one.component)
     word, _, number = parsed.interface.partition("-")
     kind = _KINDS.get(word if parsed.node or word in ("run", "fabric") else "", _SWITCH)

@@ -53,10 +53,14 @@ def _attach_weighed(
             key = topology.link_key(topology.resolve(one.component))
             responsible.setdefault(key, []).append(one)
     found = set()
+    by_errors = {
+        topology.link_key(topology.resolve(f.component)) for f in findings if "p_value" in f.numbers
+    }
     for finding in findings:
-        if not finding.is_link or "p_value" in finding.numbers or finding.role == "symptom":
+        key = topology.link_key(topology.resolve(finding.component))
+        if not finding.is_link or finding.role == "symptom" or key in by_errors:
             continue
-        rows = responsible.get(topology.link_key(topology.resolve(finding.component)), [])
+        rows = responsible.get(key, [])
         for one in rows:
             slow = [s for s in stragglers if s.run == one.run and s.kind != "late_rank"]
             if slow and one.overlap_bins:

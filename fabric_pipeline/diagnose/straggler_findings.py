@@ -62,7 +62,7 @@ def _late_finding(
         role="cause" if lasting else "context",
         reason=f"In {run} rank {ranks} arrives last in {count} slow collectives and has the shortest kernel, while the "
         f"communication itself keeps its baseline: the others wait {worst.deviation_pct:.0f} % longer for it. That points to slow compute, "
-        "a throttled GPU or a slow host, not to a link.",
+        "a throttled GPU, a slow host or its storage, not to a link.",
         evidence=_evidence(late),
         is_link=False,
         first_seen=min((s.start_ts for s in late if s.start_ts), default=None),
