@@ -73,7 +73,9 @@ def same_component(reading: str, isolated: str) -> bool:
 
 def known_facts(incident: IncidentRecord, entry: CatalogueEntry) -> Known:
     """Every name and figure that a draft of this incident may use."""
-    record = incident.model_dump(mode="json", exclude={"evidence_sha256", "schema_version"})
+    # Numbers inside a query (`limit 1`) are no facts of the incident.
+    unsaid: dict[str, Any] = {"evidence_sha256": True, "schema_version": True, "figures": {"__all__": {"query"}}}  # fmt: skip
+    record = incident.model_dump(mode="json", exclude=unsaid)
     texts = [*_leaves(record), *_leaves(catalogue_facts(incident, entry)), *_derived(incident)]
     places_named = [
         *_leaves(incident.place.model_dump()),

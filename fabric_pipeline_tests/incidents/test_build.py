@@ -154,6 +154,14 @@ def test_without_a_map_nothing_is_invented() -> None:
         ("critical", False, {}, "high"),
         ("warning", False, {"degradation_pct": 90.0}, "normal"),
         ("watch", True, {"degradation_pct": 90.0}, "low"),
+        ("warning", True, {"lost_gpu_s": 9.9 * 3600}, "normal"),
+        ("warning", True, {"lost_gpu_s": 10 * 3600.0}, "high"),
+        ("warning", True, {"lost_gpu_s": 99.9 * 3600}, "high"),
+        ("warning", True, {"lost_gpu_s": 100 * 3600.0}, "urgent"),
+        ("critical", True, {"lost_gpu_s": 10 * 3600.0}, "urgent"),
+        ("warning", True, {"lost_gpu_s": 1.0, "degradation_pct": 5.1}, "high"),
+        ("warning", False, {"lost_gpu_s": 500 * 3600.0}, "normal"),
+        ("watch", True, {"lost_gpu_s": 500 * 3600.0}, "low"),
     ],
 )
 def test_priorities(severity: str, is_link: bool, numbers: dict[str, Any], priority: str) -> None:
@@ -233,6 +241,19 @@ def test_two_findings_of_one_incident_are_one_record() -> None:
         assert (made.severity, made.isolated_component) == ("CRITICAL", NEAR)
         assert [s.component for s in made.symptoms] == [FAR, "n1:gpu0"]
         assert made.evidence_sha256 == evidence_hash(made)
+
+
+def test_the_heavier_comes_first_and_of_equals_what_cost_more() -> None:
+    findings = [
+        said("n1:gpu0/nvlink-0", numbers={"lost_gpu_s": 3600.0}),
+        said("n1:gpu0/nvlink-1"),
+        said("n1:gpu0/nvlink-2", severity="watch", role="context", numbers={"lost_gpu_s": 9e6}),
+        said("n1:gpu0/nvlink-3", numbers={"lost_gpu_s": 7200.0}),
+        said("n1:gpu0/nvlink-4", severity="critical"),
+        said("n1:gpu0/nvlink-5"),
+    ]
+    made = build_incidents(findings, context())
+    assert [one.isolated_component[-1] for one in made] == ["4", "3", "0", "1", "5", "2"]
 
 
 def test_figures_are_kept_exact_and_shown_short() -> None:
