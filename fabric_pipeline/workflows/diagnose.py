@@ -78,16 +78,15 @@ from untimed u left join drop_files f using (file) where timed = 0 order by f.fi
 # else. First and last reading; ports wait all the time, so only the odd ones are worth a line.
 _PORT_CONTEXT_SQL = f"""
 with grown as (
-    select node, interface, counter, gpu_uuid, scope, min(sample) as first, max(sample) as last, sum(delta) as growth,
-        quantile_disc(growth, 0.5) over (partition by counter) as usual
+    select node, interface, counter, gpu_uuid, scope, min(sample) as first, max(sample) as last, coalesce(sum(delta), 0) as growth
     from link_counters where counter in ('rx_remote_physical', 'tx_wait') and link_type in ({_PORTS}) and kind = 'cumulative'
         and value is not null and lane is null
-    group by all having count(elapsed_s) > 0
-)
+    group by node, interface, counter, gpu_uuid, scope having count(elapsed_s) > 0
+), usual as (select counter, quantile_disc(growth, 0.5) as usual from grown group by counter)
 select line, c.counter, value, kind, node, interface, link_type, lane, ts, gpu_uuid, socket, state, file, quality, scope
-from link_counters c join grown g using (node, interface, counter, gpu_uuid, scope)
+from link_counters c join grown using (node, interface, counter, gpu_uuid, scope) join usual using (counter)
 where sample in (first, last) and lane is null and growth > 10 * usual
-    and growth > case counter when 'tx_wait' then {CONTEXT_LIMITS["tx_wait"]} else {CONTEXT_LIMITS["rx_remote_physical"]} end
+    and growth > case c.counter when 'tx_wait' then {CONTEXT_LIMITS["tx_wait"]} else {CONTEXT_LIMITS["rx_remote_physical"]} end
 order by node, interface, counter, sample
 """
 _SWEEP_SQL = """

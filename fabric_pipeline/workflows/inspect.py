@@ -133,13 +133,16 @@ def _unseen(connection: Any) -> list[UnknownFact]:
     """Growth that nobody saw: of error counters that fell, and of counters that stand at their ceiling."""
     rows = connection.execute(
         f"""
+        with noted as (
+            select * from link_counters where quality = 'saturated' or (quality = 'reset' and error_class <> '')
+        ), near as (
+            select * from link_counters where (node, interface, counter) in (select (node, interface, counter) from noted where quality = 'reset')
+        )
         select r.node, r.interface, r.counter, r.quality, count(*), first(p.value order by r.sample),
             first(r.value order by r.sample), min(f.file_no) as file_no, min(r.line) as line
-        from link_counters r join drop_files f using (file)
-        left join link_counters p on p.sample = r.sample - 1 and r.quality = 'reset' and
-            (p.node, p.interface, p.counter, p.scope) = (r.node, r.interface, r.counter, r.scope)
+        from noted r join drop_files f using (file) left join near p on p.sample = r.sample - 1 and p.node = r.node
+            and p.interface = r.interface and p.counter = r.counter and p.scope = r.scope
             and p.lane is not distinct from r.lane and p.gpu_uuid is not distinct from r.gpu_uuid
-        where r.quality = 'saturated' or (r.quality = 'reset' and r.error_class <> '')
         group by r.node, r.interface, r.counter, r.quality
         order by file_no, line, r.node, r.interface, r.counter limit {_BLANKS_SHOWN}
         """

@@ -45,7 +45,9 @@ def why_unknown(file: SourceFile, size: int) -> str:
         if file.starts_with(magic):
             return f"{kind} archive of a kind that no reader takes; unpack it and drop the folder"
     if any(map(file.starts_with, _PICKLES)) or file.path.suffix in _PICKLE_NAMES:
-        return "Python pickle, refused: opening it can run code; write the dump as JSON (`torchfrtrace -j`)"
+        return (
+            "Python pickle, refused: opening it can run code; drop the dump written as JSON instead"
+        )
     if file.is_binary:
         return "binary content that no reader knows; drop the text output of the tool instead"
     return _missing_columns(file) or (

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from fabric_pipeline.synth import generate
+from fabric_pipeline.synth.fleet import SUITES
 from fabric_pipeline.synth.scenario import SCENARIOS
 from fabric_pipeline_tests.cli.calls import Shell
 
 
 def test_scenarios_are_listed_with_what_happens_in_them(shell: Shell) -> None:
     rows = shell("synth", "list", "--json").json
-    assert [row["scenario"] for row in rows] == list(SCENARIOS)
+    assert [row["scenario"] for row in rows] == [*SCENARIOS, *(f"fleet:{name}" for name in SUITES)]
     assert all(row["says"] for row in rows)
     listed = shell("synth", "list").out
     assert all(name in listed for name in SCENARIOS)
@@ -52,3 +53,11 @@ def test_a_drop_is_made_where_asked(
     answer = shell("synth", "link-flap", tmp_path / "out", "--seed", 7, "--json")
     assert answer.json == {"drop": str(tmp_path / "out"), "scenario": "link-flap", "seed": 7}
     assert made == [{"name": "link-flap", "out": tmp_path / "out", "seed": 7, "answer_key": None}]
+
+
+def test_a_random_fleet_is_a_drop_with_its_answer_key_beside(shell: Shell, tmp_path: Path) -> None:
+    answer = shell("synth", "fleet:slow_sampling", tmp_path / "out", "--seed", 3, "--json")
+    assert (answer.code, answer.json["seed"]) == (0, 3)
+    assert (tmp_path / "out" / "topology.json").is_file()
+    assert (tmp_path / "answers" / "out.json").is_file()
+    assert shell("synth", "fleet:gremlins", tmp_path / "other").code == 2

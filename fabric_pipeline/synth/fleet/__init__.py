@@ -10,7 +10,7 @@ from fabric_pipeline.synth.fleet.imperfections import Increments
 from fabric_pipeline.synth.fleet.plan import GuiltyLink, StateSpan
 from fabric_pipeline.synth.fleet.scenario import FleetScenario, generate_fleet
 from fabric_pipeline.synth.fleet.spec import CLASSES, FAULTS, LAWS, FleetSpec
-from fabric_pipeline.synth.fleet.suites import SUITES, suite
+from fabric_pipeline.synth.fleet.suites import SUITE_SAYS, SUITES, suite
 from fabric_pipeline.synth.fleet.topology_arrays import FleetLinks
 from fabric_pipeline.synth.fleet.workload import FleetGroup
 
@@ -20,6 +20,7 @@ __all__ = [
     "FAULTS",
     "LAWS",
     "SUITES",
+    "SUITE_SAYS",
     "FleetGroup",
     "FleetLinks",
     "FleetScenario",

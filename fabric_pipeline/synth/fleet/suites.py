@@ -47,6 +47,28 @@ _SINGLE: dict[str, FleetSpec] = {
 }
 _QUIET = ("base", "hard", "one_job", "dirty")
 SUITES = (*_ROTATING, *_SINGLE, "quiet")
+# What a suite is about, in a few words.
+SUITE_SAYS = {
+    "base": "8 H100 nodes, ten classes of fault in turn, harmless bursts, late hosts, congestion",
+    "hard": "harmless errors look like guilty ones, effects are small",
+    "one_job": "one flat all-reduce over all nodes",
+    "gpu_totals": "NVLink counters per GPU only",
+    "dirty": "much is lost, reset and skewed",
+    "nodes_128": "128 nodes, three times the confounders",
+    "nodes_1000": "1,000 nodes, ten times the confounders (a large drop)",
+    "a100": "8 A100 nodes, 12 NVLinks a GPU",
+    "nvl72": "racks of 18 nodes that share one NVLink domain",
+    "fast_sampling": "counters every 10 s",
+    "slow_sampling": "counters every 60 to 120 s",
+    "miswired": "the topology file has two cables swapped",
+    "wrong_baseline": "stated baselines are off",
+    "flaps_days": "a link that flaps again and again over three days",
+    "drift": "a link that gets slowly worse",
+    "idle_errors": "errors only while no job runs: nobody is guilty",
+    "quiet_128": "128 nodes, nobody is guilty",
+    "quiet_1000": "1,000 nodes, nobody is guilty",
+    "quiet": "8 nodes, nobody is guilty",
+}
 
 
 def suite(name: str, laws: str = "train") -> Callable[[int], FleetSpec]:
