@@ -17,6 +17,7 @@ from fabric_pipeline.diagnose.localise.window import FLAT, LOCAL, RAIL, Floats, 
 
 # A learnt baseline is the 20th percentile, which lies below the healthy median by up to the noise.
 _CENTRE_QUANTILE, _CENTRE_LIMIT = 0.4, 0.05
+_INSIDE_A_NODE = re.compile(r"(?:^|[^a-z])(?:tp|tensor|intra|local)", re.IGNORECASE)
 _LAST_NUMBER = re.compile(r"^(.*?)(\d+)$")
 
 
@@ -107,13 +108,13 @@ def timed_group(series: LatencySeries) -> TimedGroup:
 
 def on_one_clock(groups: Sequence[TimedGroup], step_s: float, most_bins: int = 2000) -> Fleet:
     """All groups in common bins; bins are wider where collectives are recorded less often than `step_s`."""
+    name_rails(groups)
     clock = _clock(groups, step_s, most_bins)
     nodes = sorted({node for group in groups for node in group.nodes})
     index = {node: number for number, node in enumerate(nodes)}
     member = np.zeros((len(groups), len(nodes)), dtype=bool)
     for number, group in enumerate(groups):
         member[number, [index[node] for node in group.nodes]] = True
-    name_rails(groups)
     kind = np.array([_kind(group) for group in groups], dtype=np.int64)
     runs = {run: number for number, run in enumerate(sorted({group.run for group in groups}))}
     deviation = np.full((len(groups), clock.bins), np.nan)
@@ -135,7 +136,8 @@ def name_rails(groups: Sequence[TimedGroup]) -> None:
     """Fill in the rail of groups with one GPU index per node, named by the source or by their order.
 
     Where nothing names GPUs, groups `x0 .. x7` of one run over the same nodes are its rails: that is how
-    frameworks number data-parallel groups.
+    frameworks number data-parallel groups. Groups named as tensor-parallel, one for each node of the run,
+    stay inside their nodes, in the order in which the run lists them.
     """
     by_stem: dict[tuple[str, tuple[str, ...], str], dict[int, list[TimedGroup]]] = {}
     for group in groups:
@@ -148,10 +150,15 @@ def name_rails(groups: Sequence[TimedGroup]) -> None:
         if found and not group.gpus:
             key = (group.run, tuple(sorted(group.nodes)), found.group(1))
             by_stem.setdefault(key, {}).setdefault(int(found.group(2)), []).append(group)
-    for numbered in by_stem.values():
-        if len(numbered) in (4, 8) and sorted(numbered) == list(range(len(numbered))):
-            for number, members in numbered.items():
-                for group in members:
+    for (_, nodes, stem), numbered in by_stem.items():
+        if sorted(numbered) != list(range(len(numbered))):
+            continue
+        is_local = bool(_INSIDE_A_NODE.search(stem)) and len(numbered) == len(nodes)
+        for number, members in numbered.items():
+            for group in members:
+                if is_local:
+                    group.nodes = [group.nodes[number]]
+                elif len(numbered) in (4, 8):
                     group.rail = number
 
 

@@ -113,6 +113,16 @@ def test_groups_of_other_nodes_or_runs_are_no_family() -> None:
     assert {one.rail for one in groups} == {-1}
 
 
+def test_tensor_parallel_groups_without_nodes_stay_inside_theirs() -> None:
+    """One for each node of the run, in the order of the run; data-parallel groups are not."""
+    inside = [group(f"tp-{n}", nodes=["n7", "n2"]) for n in range(2)]
+    across = [group(f"dp-{n}", nodes=["n7", "n2"]) for n in range(2)]
+    too_many = [group(f"tp-{n}", nodes=["n7", "n2"], run="other") for n in range(3)]
+    found = on_one_clock([*inside, *across, *too_many], STEP_S)
+    assert [list(one.nodes) for one in found.groups[:2]] == [["n7"], ["n2"]]
+    assert found.kind.tolist() == [LOCAL, LOCAL, *[FLAT] * 5]
+
+
 def test_named_gpus_outrank_the_number_of_the_communicator() -> None:
     groups = [group(f"dp{n}", gpus=[3 - n]) for n in range(4)]
     name_rails(groups)
