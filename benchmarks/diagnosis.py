@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{error}\n")
         return 2
     benchmark = measure(plan)
-    benchmark.command = " ".join(["python -m benchmarks.diagnosis", *words])
+    benchmark.command = " ".join(["python -m benchmarks.diagnosis", *_without_places(words)])
     benchmark.date = f"{datetime.now(UTC):%Y-%m-%d}"
     given.out.write_text(render(benchmark), encoding="utf-8")
     if given.json:
@@ -91,6 +91,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmark.md")
     parser.add_argument("--json", type=Path, help="write figures and single outcomes here")
     return parser
+
+
+def _without_places(words: Sequence[str]) -> list[str]:
+    """The arguments but for where results go, which says something of one machine alone."""
+    kept, skipped = [], False
+    for word in words:
+        if skipped:
+            skipped = False
+        elif word in ("--json", "--out"):
+            skipped = True
+        elif not word.startswith(("--json=", "--out=")):
+            kept.append(word)
+    return kept
 
 
 def plan_of(given: argparse.Namespace) -> Plan:

@@ -32,6 +32,7 @@ _FULL = (
     "saturated: it stands at its ceiling of {:.0f}, so the true number is at least that and no growth can "
     "be seen; clear the counter and measure again"
 )
+_RESETS_SHOWN = 8  # counters of one node that fell; of more the node is named once
 _REFUSED_SHOWN = 20  # refused lines that are listed for one file
 
 
@@ -147,10 +148,23 @@ def _unseen(connection: Any) -> list[UnknownFact]:
         order by file_no, line, r.node, r.interface, r.counter limit {_BLANKS_SHOWN}
         """
     ).fetchall()
-    return [
-        UnknownFact(node, interface, counter, _RESET.format(count, before or 0, value) if quality == "reset" else _FULL.format(value))
-        for node, interface, counter, quality, count, before, value, *_ in rows
-    ]  # fmt: skip
+    resets: dict[str, list[tuple[Any, ...]]] = {}
+    facts = []
+    for row in rows:
+        node, interface, counter, quality, count, before, value, *_ = row
+        if quality == "saturated":
+            facts.append(UnknownFact(node, interface, counter, _FULL.format(value)))
+        else:
+            said = _RESET.format(count, before or 0, value)
+            resets.setdefault(node, []).append((interface, counter, said))
+    for node, fallen in resets.items():
+        if len(fallen) <= _RESETS_SHOWN:
+            facts += [UnknownFact(node, *one) for one in fallen]
+        else:  # a driver was loaded again or the node booted: said once, not for each of its counters
+            interface, counter, said = fallen[0]
+            what = f"{len(fallen)} counters, such as {counter} of {interface}"
+            facts.append(UnknownFact(node, "", what, said))
+    return facts
 
 
 def _as_text(value: Any) -> Any:

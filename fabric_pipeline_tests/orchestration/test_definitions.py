@@ -29,7 +29,7 @@ GRAPH: dict[str, tuple[str, set[str], set[str]]] = {
     "stragglers": (DIAGNOSE, {"collective_timings"}, {SCHEMA}),
     "straggler_correlations": (
         DIAGNOSE,
-        {"link_counters", "collective_timings", "fabric_topology", "spike_detections", "stragglers"},
+        {"link_counters", "collective_timings", "fabric_events", "fabric_topology", "spike_detections", "stragglers"},
         {SCHEMA},
     ),
     "incident_records": (

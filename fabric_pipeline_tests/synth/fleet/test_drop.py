@@ -39,7 +39,13 @@ def test_the_pipeline_reads_every_file(written: tuple[FleetScenario, Path, Path]
     read = {file["path"]: file["rejected_lines"] for file in report["inputs"]}
     files = {path.name for path in written[1].iterdir()} - {"drop.yaml"}
     assert read == dict.fromkeys(files, 0)
-    assert report["unknown"] == []
+    reset = {
+        confounder["node"]
+        for confounder in written[0].confounders
+        if confounder["kind"] == "counter_reset"
+    }
+    names = {f"{written[0].node_names[node]}:unknown" for node in reset}
+    assert {fact["component"] for fact in report["unknown"]} == names, "resets are said once a node"
 
 
 def test_the_folder_does_not_tell_the_truth(written: tuple[FleetScenario, Path, Path]) -> None:
