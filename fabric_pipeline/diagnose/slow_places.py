@@ -12,6 +12,7 @@ from fabric_pipeline.diagnose.verdict_rows import SLOW_PLACE
 from fabric_pipeline.model.components import parse_component
 
 _SHOWN = 3
+_OFTEN_LATE = 0.5
 _PER_RANK = "Per-rank timing would tell whether a host is late or the communication itself is slow."
 # Interface word of a place -> what is slow there, what it may be, what capture settles it.
 _KINDS: dict[str, tuple[str, str, str]] = {
@@ -56,6 +57,8 @@ def place_text(rows: Sequence[Correlation]) -> str:
         evidence = " A GPU there was throttled at that time."
     elif best.because.get("congested"):
         evidence = " Ports there waited for credits at that time: congestion, no fault of a cable."
+    elif best.because.get("late", 0.0) >= _OFTEN_LATE:
+        evidence = f" Its ranks came last in {best.because['late']:.0%} of the collectives then: they are late, no link is slow."
     alike = f" {' and '.join(best.behind[:2])} would fit nearly as well." if best.behind else ""
     return f"What was slow fits {where} best ({may_be}).{evidence}{alike} {capture}"
 

@@ -88,6 +88,7 @@ def _apply(row: Correlation, link: LinkVerdict) -> None:
     if row.confidence is not None and row.confidence >= link.confidence:
         return
     row.verdict, row.confidence, row.log_odds = link.verdict, link.confidence, link.log_odds
+    row.lag_bins = link.lag_bins
     row.share_slow, row.slow_anyway = min(link.share_slow, 1.0), link.slow_anyway
     row.edges_fitting, row.edges_visible, row.dose = (
         link.edges_fitting,
@@ -107,12 +108,18 @@ def _place_rows(places: Iterable[PlaceVerdict]) -> list[Correlation]:
                 run=run, communicator="", component=component, far_end="", in_path="yes", bins=0, slow_bins=0, error_bins=0, overlap_bins=0,
                 lag_bins=0, overlap_share=0.0, covered_share=0.0, effect_pct=place.effect_pct, p_value=None, verdict=SLOW_PLACE,
                 log_odds=place.log_odds, behind=place.or_else,
-                because={"congested": float(place.is_congested), "throttled": float(place.is_throttled)},
+                because=_seen(place),
             )  # fmt: skip
             known = found.get((run, component))
             if known is None or (known.log_odds or 0.0) < place.log_odds:
                 found[run, component] = row
     return list(found.values())
+
+
+def _seen(place: PlaceVerdict) -> dict[str, float]:
+    """What was measured there beside the slow time."""
+    seen = {"congested": float(place.is_congested), "throttled": float(place.is_throttled)}
+    return seen if place.late_share is None else {**seen, "late": place.late_share}
 
 
 def _place_interface(place: PlaceVerdict) -> str:

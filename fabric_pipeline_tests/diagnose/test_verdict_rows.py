@@ -40,7 +40,7 @@ def link(
 ) -> LinkVerdict:
     said: dict[str, Any] = {
         "far_end": "", "link_type": "nvlink", "verdict": "responsible", "has_state": False, "effect_pct": 100.0, "log_odds": 12.0,
-        "lag_s": 0.0, "share_slow": 0.97, "coverage": 0.95, "slow_anyway": 0.02, "chance": 1 / 60, "edges_fitting": 2,
+        "lag_bins": 0, "share_slow": 0.97, "coverage": 0.95, "slow_anyway": 0.02, "chance": 1 / 60, "edges_fitting": 2,
         "edges_visible": 2, "dose": 0.4, "because": {"coverage": 3.14159, "lag": -0.01, "edge": 0.5},
     }  # fmt: skip
     return LinkVerdict(
@@ -51,6 +51,7 @@ def link(
 def place(kind: int, name: str, node: str = "n1", **changes: Any) -> PlaceVerdict:
     said: dict[str, Any] = {
         "effect_pct": 50.0, "log_odds": 4.0, "runs": ["r1"], "or_else": ["n2: host"], "is_congested": False, "is_throttled": True,
+        "late_share": None,
     }  # fmt: skip
     return PlaceVerdict(kind, name, node, at(0), at(600), **(said | changes))
 

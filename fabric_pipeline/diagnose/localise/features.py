@@ -63,10 +63,6 @@ class Facts:
     picked: float  # 0..1: part of the odds that the picking costs
     step_noise: float  # contrast in units of the noise of the mean, 0..3
 
-    def as_array(self) -> np.ndarray:
-        """In the order of FACT_NAMES."""
-        return np.array([getattr(self, name) for name in FACT_NAMES])
-
 
 FACT_NAMES = tuple(Facts.__dataclass_fields__)
 

@@ -69,7 +69,7 @@ class LinkVerdict:
     has_state: bool
     effect_pct: float
     log_odds: float
-    lag_s: float
+    lag_bins: int
     share_slow: float
     coverage: float
     slow_anyway: float
@@ -97,6 +97,7 @@ class PlaceVerdict:
     or_else: list[str]
     is_congested: bool
     is_throttled: bool
+    late_share: float | None
 
 
 @dataclass(slots=True)
@@ -177,7 +178,7 @@ def _link_verdict(
     return LinkVerdict(
         component=link.component, far_end=link.far_end, link_type=link.link_type, confidence=round(scored.confidence, 3),
         verdict=_verdict(scored, behind), has_state=scored.candidate.has_state, effect_pct=(exp(effect) - 1) * 100,
-        log_odds=scored.support.signed_odds * log10(np.e), lag_s=scored.support.lag * built.window.step_s, share_slow=scored.support.share_slow,
+        log_odds=scored.support.signed_odds * log10(np.e), lag_bins=scored.support.lag, share_slow=scored.support.share_slow,
         coverage=min(scored.support.coverage, 1.0), slow_anyway=scored.support.slow_anyway, chance=shift_chance(active, deviation),
         edges_fitting=step.fitting, edges_visible=step.number, dose=dose_response(scored.candidate.counts, active, deviation),
         because=card.contributions(scored.facts), runs=runs, behind=behind,
@@ -251,8 +252,18 @@ def _place_verdict(built: Built, slow: SlowPlace) -> PlaceVerdict:
         start=built.fleet.clock.moment(int(at[0])), end=built.fleet.clock.moment(int(at[-1]) + 1), effect_pct=(exp(effect) - 1) * 100,
         log_odds=slow.odds * log10(np.e), runs=sorted({built.fleet.groups[int(g)].run for g in place.groups}),
         or_else=[built.window.places[p].name for p in slow.alike], is_congested=_mostly(congested, slow.active),
-        is_throttled=_mostly(throttled, slow.active),
+        is_throttled=_mostly(throttled, slow.active), late_share=_late_share(built, slow),
     )  # fmt: skip
+
+
+def _late_share(built: Built, slow: SlowPlace) -> float | None:
+    """How often ranks of the place's node came last while it was slow; None where nobody timed ranks."""
+    place = built.window.places[slow.place]
+    late = built.window.series.late_node[place.groups][:, slow.active]
+    known = late[late >= 0]
+    if place.node < 0 or not len(known):
+        return None
+    return float((known == place.node).mean())
 
 
 def _mostly(flags: Flags | None, active: Flags) -> bool:

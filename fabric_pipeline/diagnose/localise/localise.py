@@ -42,7 +42,6 @@ class Scored:
     effect: float = 0.0
     accepted: bool = False
     twins: list[str] = field(default_factory=list)
-    masked_by: str = ""
 
 
 @dataclass(slots=True)

@@ -82,7 +82,7 @@ def test_the_guilty_link_is_responsible_for_its_run() -> None:
     assert one.coverage > 0.9
     assert one.slow_anyway < 0.1
     assert one.chance == pytest.approx(1 / BINS)
-    assert one.lag_s == 0
+    assert one.lag_bins == 0
     assert one.log_odds > 5
     assert one.behind == []
     (run,) = one.runs
@@ -102,7 +102,7 @@ def test_the_reasons_are_told_largest_first() -> None:
 
 def test_a_clock_difference_is_told_in_seconds() -> None:
     (one,) = judge({DP2: BURST}, [erring(CABLE, [n - 2 for n in BURST])]).links
-    assert one.lag_s == 2 * STEP_S
+    assert one.lag_bins == 2
 
 
 def test_of_two_links_with_the_same_pattern_neither_is_accused() -> None:

@@ -107,10 +107,6 @@ def test_ramps_of_a_fact_add_up_to_its_value(found: Facts) -> None:
         assert values[f"{a}*{b}"] == getattr(found, a) * getattr(found, b)
 
 
-def test_facts_come_as_an_array_in_order() -> None:
-    assert GOOD.as_array().tolist() == [getattr(GOOD, name) for name in FACT_NAMES]
-
-
 def test_a_card_survives_its_file() -> None:
     rng = np.random.default_rng(1)
     card = ScoreCard(np.round(rng.normal(size=len(TERMS)), 5), -1.25, "a fit")
