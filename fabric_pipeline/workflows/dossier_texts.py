@@ -6,6 +6,7 @@ machine is written.
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -17,6 +18,8 @@ from typing import Any
 from fabric_pipeline import __version__
 from fabric_pipeline.detect.spikes.thresholds import SpikeLimits
 from fabric_pipeline.detect.stragglers.thresholds import StragglerLimits
+from fabric_pipeline.diagnose.localise.judge import ACCUSE_FROM, EXPLAIN_FROM
+from fabric_pipeline.diagnose.localise.scorecard import as_json, shipped_card
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline.incidents.record import SCHEMA_VERSION, IncidentRecord
 from fabric_pipeline.schemas.registry import TABLES
@@ -44,6 +47,11 @@ def versions(
         "limits": {
             limits.__class__.__name__: asdict(limits)
             for limits in (SpikeLimits(), StragglerLimits(), IsolationLimits())
+        },
+        "weighing": {
+            "accuse_from": ACCUSE_FROM,
+            "suspect_from": EXPLAIN_FROM,
+            "score_card": json.loads(as_json(shipped_card(), {})),
         },
         "row_bound": max(one.bound for one in rows),
     }

@@ -73,7 +73,10 @@ def test_holds_everything_it_names(world: World, dossier: Dossier) -> None:
     limits = json.loads(data(dossier, "versions.json"))["limits"]
     assert limits["SpikeLimits"]["replay_per_hour"] == 1000
     assert limits["StragglerLimits"]["floor"] == 0.05
-    assert limits["IsolationLimits"]["p_value"] == 0.05
+    assert limits["IsolationLimits"]["severe_pct"] == 50
+    weighing = json.loads(data(dossier, "versions.json"))["weighing"]
+    assert (weighing["accuse_from"], weighing["suspect_from"]) == (0.7, 0.5)
+    assert weighing["score_card"]["weights"]
     readers = json.loads(data(dossier, "versions.json"))["readers"]
     assert readers["collectives.csv"]["format"] == "fabric_collectives"
     facts = json.loads(data(dossier, "lineage.json"))
