@@ -100,10 +100,10 @@ def _link_findings(
     cases: Sequence[LinkCase], evidence: Evidence, limits: IsolationLimits
 ) -> list[Finding]:
     found = []
+    places = slow_places(evidence.correlations)
     for case in cases:
         finding = link_finding(case, evidence.stragglers, _is_timed(case, evidence), limits)
         if finding is not None:
-            places = slow_places(evidence.correlations)
             finding.alternatives += alternatives(case, cases, evidence.stragglers, places)
             found.append(finding)
     return found

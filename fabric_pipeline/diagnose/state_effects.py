@@ -1,7 +1,8 @@
 """Slow runs that a link's state explains: a lost width, a lower speed, a link that is down or flaps.
 
-Such a fault may count no error at all, so it has no coincidence test; it is held responsible for a slow
-run only when it is the one accused link in that run's path and their times do not contradict.
+Such a fault may count no error at all. Where its change lies inside the window the weighing decides; a state
+that is low all the time shows no change, and is held responsible for a slow run only when it is the one
+accused link in that run's path and their times do not contradict.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from fabric_pipeline.diagnose.link_findings import coincidence_text, weighing_nu
 from fabric_pipeline.diagnose.localise.judge import RESPONSIBLE
 from fabric_pipeline.model.components import component_id, parse_component
 from fabric_pipeline.model.counters import COUNTERS
-from fabric_pipeline.model.findings import EvidenceRef, Finding
+from fabric_pipeline.model.findings import SEVERITIES, EvidenceRef, Finding
 from fabric_pipeline.model.records import Reading
 from fabric_pipeline.model.topology import Topology
 
@@ -56,10 +57,14 @@ def _attach_weighed(
     by_errors = {
         topology.link_key(topology.resolve(f.component)) for f in findings if "p_value" in f.numbers
     }
-    for finding in findings:
+    told: set[str] = (
+        set()
+    )  # several findings may speak of one link: the gravest carries the weighing
+    for finding in sorted(findings, key=lambda one: -SEVERITIES.index(one.severity)):
         key = topology.link_key(topology.resolve(finding.component))
-        if not finding.is_link or finding.role == "symptom" or key in by_errors:
+        if not finding.is_link or finding.role == "symptom" or key in by_errors | told:
             continue
+        told.add(key)
         rows = responsible.get(key, [])
         for one in rows:
             slow = [s for s in stragglers if s.run == one.run and s.kind != "late_rank"]

@@ -97,6 +97,14 @@ def test_a_watched_state_that_slows_a_run_becomes_a_cause() -> None:
     assert (watched.severity, watched.role) == ("warning", "cause")
 
 
+def test_of_several_findings_on_one_link_the_gravest_carries_the_weighing() -> None:
+    """An event noted on the same link is no second accusation, and nothing is said twice."""
+    noted, accused = narrow(severity="info", role="context"), narrow()
+    explain_by_state([noted, accused], [straggler("r1")], set(), Topology(), [weighed()])
+    assert accused.numbers["confidence"] == 0.95
+    assert (noted.severity, noted.numbers, noted.reason) == ("info", {}, "x8 where x16 was.")
+
+
 def test_a_run_that_was_not_slow_while_it_erred_is_not_taken() -> None:
     finding = narrow("n9:mlx5_2/pcie")
     assert explain(finding, weighed(finding.component, overlap_bins=0)) == set()
