@@ -23,7 +23,6 @@ _CLASS_RANK = {
 }  # fmt: skip
 _ALONE_ENOUGH = frozenset({"crc_per_second", "link_flapping", "repeated_retrains"})
 _MAX_EVIDENCE = 12
-CERTAIN = 0.99  # nothing measured here is surer than this
 
 
 def link_finding(
@@ -88,7 +87,7 @@ def _guilty(case: LinkCase, stragglers: Sequence[Straggler], limits: IsolationLi
     best = max(case.guilty_of, key=lambda one: one.score)
     degradation = worst.deviation_pct if worst else (best.effect_pct or 0.0)
     is_severe = degradation > limits.severe_pct and case.rule_severity in ("warning", "critical")
-    text = f"{coincidence_text(best, runs)} Confidence {min(best.confidence or 0.0, CERTAIN):.2f}."
+    text = f"{coincidence_text(best, runs)} Confidence {best.confidence or 0.0:.2f}."
     numbers: dict[str, Any] = {
         "degradation_pct": degradation,
         "latency_us": worst.latency_us if worst else None,

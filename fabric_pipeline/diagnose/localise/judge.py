@@ -26,6 +26,7 @@ MIN_BINS = 8
 # From here on a link is named as the cause; between EXPLAIN_FROM and this it is a suspect for a person.
 ACCUSE_FROM = 0.7
 EXPLAIN_FROM = 0.5
+CERTAIN = 0.99  # nothing measured here is surer than this
 RESPONSIBLE, SUSPECT, MASKED, NOT_RESPONSIBLE = (
     "responsible",
     "suspect",
@@ -176,7 +177,7 @@ def _link_verdict(
     effect = scored.effect if scored.accepted else scored.facts.contrast
     behind = _better(scored, found)
     return LinkVerdict(
-        component=link.component, far_end=link.far_end, link_type=link.link_type, confidence=round(scored.confidence, 3),
+        component=link.component, far_end=link.far_end, link_type=link.link_type, confidence=round(min(scored.confidence, CERTAIN), 3),
         verdict=_verdict(scored, behind), has_state=scored.candidate.has_state, effect_pct=(exp(effect) - 1) * 100,
         log_odds=scored.support.signed_odds * log10(np.e), lag_bins=scored.support.lag, share_slow=scored.support.share_slow,
         coverage=min(scored.support.coverage, 1.0), slow_anyway=scored.support.slow_anyway, chance=shift_chance(active, deviation),
