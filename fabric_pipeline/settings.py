@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,9 @@ class Settings:
     """Where things lie and which drafter to use.
 
     `home` holds everything the pipeline writes (`FABRIC_HOME` moves it). `anthropic_base_url` is only
-    set by tests and gateways.
+    set by tests and gateways. `effort` is passed to the model as it is, "" leaves it to the model.
+    `draft_budget_usd` bounds what the drafts of one run may cost together; from `batch_from` drafts on
+    they are asked for through the Message Batches API (0: never). `portal_url` is printed on sheets.
     """
 
     root: Path
@@ -36,6 +39,13 @@ class Settings:
     anthropic_api_key: str = ""
     anthropic_base_url: str = ""
     draft_timeout_s: float = 120.0
+    effort: str = ""
+    draft_budget_usd: float = 10.0
+    draft_concurrency: int = 4
+    batch_from: int = 50
+    batch_timeout_s: float = 3600.0
+    catalogue_path: Path | None = None
+    portal_url: str = ""
 
     @property
     def is_default_home(self) -> bool:
@@ -61,6 +71,11 @@ class Settings:
     def dossiers(self) -> Path:
         """Evidence dossiers, one folder per incident."""
         return self.home / "dossiers"
+
+    @property
+    def catalogue(self) -> Path:
+        """Folder of the parts catalogue; `FABRIC_CATALOGUE` names that of the site."""
+        return self.catalogue_path or self.root / "data" / "catalogue"
 
     @property
     def audit(self) -> Path:
@@ -94,19 +109,38 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
         model=env.get("FABRIC_MODEL") or DEFAULT_MODEL,
         anthropic_api_key=env.get("ANTHROPIC_API_KEY", ""),
         anthropic_base_url=env.get("ANTHROPIC_BASE_URL", ""),
-        draft_timeout_s=_seconds(
-            "FABRIC_DRAFT_TIMEOUT_S", env.get("FABRIC_DRAFT_TIMEOUT_S") or "120"
-        ),
+        draft_timeout_s=_number(env, "FABRIC_DRAFT_TIMEOUT_S", 120.0, "seconds"),
+        effort=env.get("FABRIC_EFFORT", ""),
+        draft_budget_usd=_number(env, "FABRIC_DRAFT_BUDGET_USD", 10.0, "US dollars"),
+        draft_concurrency=_count(env, "FABRIC_DRAFT_CONCURRENCY", 4, least=1),
+        batch_from=_count(env, "FABRIC_BATCH_FROM", 50, least=0),
+        batch_timeout_s=_number(env, "FABRIC_BATCH_TIMEOUT_S", 3600.0, "seconds"),
+        catalogue_path=Path(env["FABRIC_CATALOGUE"]).absolute()
+        if env.get("FABRIC_CATALOGUE")
+        else None,
+        portal_url=env.get("FABRIC_PORTAL_URL", "").rstrip("/"),
     )
 
 
-def _seconds(name: str, text: str) -> float:
+def _number(env: Mapping[str, str], name: str, default: float, unit: str) -> float:
+    text = env.get(name) or str(default)
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
         raise UsageError(
-            f"{name} is {text!r}, not a number of seconds", "unset it or give one such as 120"
+            f"{name} is {text!r}, not a number of {unit}",
+            f"unset it or give one such as {default:g}",
         )
     return value
+
+
+def _count(env: Mapping[str, str], name: str, default: int, *, least: int) -> int:
+    text = env.get(name) or str(default)
+    if not (text.isascii() and text.isdigit() and int(text) >= least):
+        raise UsageError(
+            f"{name} is {text!r}, not a whole number from {least} on",
+            f"unset it or give one such as {default}",
+        )
+    return int(text)

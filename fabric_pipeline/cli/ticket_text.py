@@ -70,11 +70,11 @@ def _lines(draft: TicketDraft) -> Iterator[str]:
     yield from _section("", draft.pass_criteria, "pass_criteria")
     yield "\nIF IT DOES NOT HELP"
     yield from _wrapped(draft.text.rollback, "  ")
-    if draft.topology_reading is not None:
-        agrees = "agrees with" if draft.topology_reading.agrees_with_isolation else "DISAGREES with"
+    if draft.topology_finding is not None:
+        agrees = "agrees with" if draft.topology_finding.agrees_with_isolation else "DISAGREES with"
         yield "\nTHE DRAFTER'S OWN READING"
         yield from _wrapped(
-            f"{draft.topology_reading.component}: {agrees} the isolation. {draft.topology_reading.why}",
+            f"{draft.topology_finding.component}: {agrees} the isolation. {draft.topology_finding.why}",
             "  ",
         )
 
@@ -87,7 +87,14 @@ def _section(head: str, texts: list[str], name: str) -> Iterator[str]:
 
 
 def _badge(name: str) -> str:
-    letters = {"topology": "T", "telemetry": "M", "rule": "R", "catalogue": "C", "drafted": "D"}
+    letters = {
+        "topology": "T",
+        "telemetry": "M",
+        "rule": "R",
+        "catalogue": "C",
+        "drafted": "D",
+        "ledger": "L",
+    }
     return f"[{letters[FIELD_ORIGINS[name]]}]"
 
 

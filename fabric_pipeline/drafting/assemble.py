@@ -14,7 +14,7 @@ from fabric_pipeline.drafting.catalogue import NO_PART_NUMBER, CatalogueEntry
 from fabric_pipeline.drafting.forbidden import forbidden
 from fabric_pipeline.drafting.sanitise import clean, figure
 from fabric_pipeline.incidents.record import IncidentRecord
-from fabric_pipeline.incidents.ticket import DraftText, TicketDraft, TopologyReading
+from fabric_pipeline.incidents.ticket import DraftText, TicketDraft, TopologyFinding
 
 # Inside this band a latency counts as the baseline; the same band decides what noise is in a diagnosis.
 LATENCY_BAND_PCT = 5
@@ -43,7 +43,7 @@ def assemble(
     entry: CatalogueEntry,
     text: DraftText,
     by: Authorship,
-    reading: TopologyReading | None = None,
+    finding: TopologyFinding | None = None,
 ) -> TicketDraft:
     """The ticket, its facts from the incident and the catalogue alone."""
     place = incident.place
@@ -77,7 +77,7 @@ def assemble(
         test_after_repair=places.fill(entry.test_after_repair, incident),
         pass_criteria=pass_criteria(incident, entry),
         text=text,
-        topology_reading=reading,
+        topology_finding=finding,
         drafter=by.drafter,
         drafter_note=by.note,
         model=by.model,

@@ -16,7 +16,7 @@ from fabric_pipeline.drafting.sanitise import clean
 from fabric_pipeline.drafting.verify import same_component
 from fabric_pipeline.errors import DraftingError
 from fabric_pipeline.incidents.record import IncidentRecord
-from fabric_pipeline.incidents.ticket import TicketDraft, TopologyReading
+from fabric_pipeline.incidents.ticket import TicketDraft, TopologyFinding
 from fabric_pipeline.settings import Settings
 
 
@@ -61,8 +61,9 @@ def _rules_after(outcome: Outcome, model: str) -> Authorship:
     )
 
 
-def _reading(reading: DrafterReading, incident: IncidentRecord) -> TopologyReading:
-    return TopologyReading(
+def _reading(reading: DrafterReading, incident: IncidentRecord) -> TopologyFinding:
+    return TopologyFinding(
+        level="link",
         component=clean(reading.component, 200),
         why=clean(reading.why, 600),
         would_refute_it=clean(reading.would_refute_it, 400),

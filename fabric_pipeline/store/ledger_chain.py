@@ -1,4 +1,4 @@
-"""The hash chain over drafts, retirements, reviews and publications, and its verification.
+"""The hash chain over drafts, edits, reviews, publications, repairs and link checks, and its verification.
 
 A link is written in the same transaction as its row. The chain shows that a row was edited or
 removed later; it cannot stop somebody who may write the file from rewriting all of it, which is why
@@ -20,6 +20,9 @@ TABLES = {
     "retirement": "retirements",
     "review": "reviews",
     "publication": "published",
+    "edit": "edits",
+    "repair": "repairs",
+    "link_check": "link_checks",
 }
 
 
@@ -91,9 +94,14 @@ def _changed_rows(con: sqlite3.Connection, links: list[sqlite3.Row]) -> Iterator
             if seq not in rows:
                 yield f"{table}: row {seq} was removed"
             elif _payload(rows[seq]) != link["payload_sha256"]:
-                yield f"{table}: row {seq} (ticket {rows[seq]['ticket_id']}) was edited"
+                yield f"{table}: row {seq} ({_about(rows[seq])}) was edited"
         for seq in rows.keys() - chained.keys():
-            yield f"{table}: row {seq} (ticket {rows[seq]['ticket_id']}) did not come by this program"
+            yield f"{table}: row {seq} ({_about(rows[seq])}) did not come by this program"
+
+
+def _about(row: sqlite3.Row) -> str:
+    is_ticket = "ticket_id" in row.keys()  # noqa: SIM118 (a Row is no mapping)
+    return f"ticket {row['ticket_id']}" if is_ticket else f"incident {row['incident_id']}"
 
 
 def _cut_ends(con: sqlite3.Connection) -> Iterator[str]:

@@ -50,7 +50,7 @@ def draft_stage(
 ) -> StageResult:
     """incident_records -> ticket_drafts, one draft for each incident that needs a ticket."""
     ledger = Ledger(settings.ledger)
-    catalogue = load_catalogue(settings.root / "data" / "catalogue")
+    catalogue = load_catalogue(settings.catalogue)
     wanted = [record for record in load_incidents(settings, drop_id) if record.needs_ticket]
     rows = []
     for record in wanted:

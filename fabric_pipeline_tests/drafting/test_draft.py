@@ -31,7 +31,7 @@ from fabric_pipeline_tests.drafting.messages_server import (
 Play = Callable[..., TicketDraft]
 INCIDENT = nvlink_incident()
 # Deterministic parts of a ticket: whoever words it, and whatever goes wrong, these are the same.
-WORDED = {"text", "topology_reading", "drafter", "drafter_note", "model", "prompt_version"}
+WORDED = {"text", "topology_finding", "drafter", "drafter_note", "model", "prompt_version"}
 SPENT = {"input_tokens", "output_tokens", "cost_usd"}
 
 
@@ -60,7 +60,7 @@ def assert_rules_took_over(ticket: TicketDraft, by_rules: TicketDraft, why: str)
         == f"Claude (claude-sonnet-5-5) was asked and gave no usable draft: {why}."
     )
     assert ticket.text == by_rules.text
-    assert ticket.topology_reading is None
+    assert ticket.topology_finding is None
     assert (ticket.model, ticket.prompt_version) == ("", "")
 
 
@@ -71,8 +71,8 @@ def test_good_answer_becomes_the_draft_with_its_tokens_and_cost(
     assert ticket.drafter == "claude"
     assert ticket.drafter_note == ""
     assert ticket.text.title == answers.GOOD["text"]["title"]
-    assert ticket.topology_reading is not None
-    assert ticket.topology_reading.agrees_with_isolation
+    assert ticket.topology_finding is not None
+    assert ticket.topology_finding.agrees_with_isolation
     assert (ticket.model, ticket.prompt_version) == ("claude-sonnet-5-5", PROMPT_ID)
     assert (ticket.input_tokens, ticket.output_tokens) == (2000, 700)
     assert ticket.cost_usd == pytest.approx(0.011)
@@ -203,8 +203,8 @@ def test_text_refused_for_good_gives_the_rules_draft(
 def test_disagreement_is_recorded_and_changes_no_fact(play: Play, by_rules: TicketDraft) -> None:
     ticket = play(draft(answers.with_reading("trn-b07-n03:gpu2/nvlink-4")))
     assert ticket.drafter == "claude"
-    assert ticket.topology_reading is not None
-    assert not ticket.topology_reading.agrees_with_isolation
+    assert ticket.topology_finding is not None
+    assert not ticket.topology_finding.agrees_with_isolation
     assert ticket.link == by_rules.link == INCIDENT.isolated_component
     assert ticket.model_dump(exclude=WORDED | SPENT) == by_rules.model_dump(exclude=WORDED | SPENT)
 
