@@ -59,6 +59,8 @@ FIELD_ORIGINS: dict[str, Origin] = {
     "replacement_part": "catalogue",
     "part_number": "catalogue",
     "parts": "catalogue",
+    "repair_order": "catalogue",
+    "begin_at_step": "ledger",
     "summary": "drafted",
     "evidence_statements": "drafted",
     "alternatives": "drafted",
@@ -95,6 +97,16 @@ class RepairStep(BaseModel):
 
     do: str = Field(max_length=400)
     proves: str = Field(max_length=400)
+
+
+class RepairOrderStep(BaseModel):
+    """One step of the catalogue's repair order, by the name under which a done repair is reported."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    step: int = Field(ge=1)
+    action: str = Field(pattern=r"^[a-z][a-z0-9_]{1,59}$")
+    part: str = Field(default="", max_length=200, description="Part that this step exchanges")
 
 
 class DraftText(BaseModel):
@@ -286,6 +298,10 @@ class TicketDraft(BaseModel):
     )
     part_number: str = ""
     parts: list[PartChoice] = Field(default_factory=list, max_length=8)
+    repair_order: list[RepairOrderStep] = Field(default_factory=list, max_length=8)
+    begin_at_step: int = Field(
+        default=1, ge=1, description="Step of the repair order that is next, after earlier repairs"
+    )
     port_isolation_guidance: str
     drain_scope: DrainScope = "unknown"
     drain_required: str
