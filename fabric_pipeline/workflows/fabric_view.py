@@ -47,6 +47,11 @@ def drops_with_fabric(lake: Path) -> list[str]:
     return sorted(found, key=lambda drop: (-_read_at(lake, drop), drop))
 
 
+def view_signature(lake: Path, drop: str) -> int:
+    """A number that changes whenever a table behind the view of this drop is written again."""
+    return _read_at(lake, drop)
+
+
 def _chosen(lake: Path, drop: str | None) -> str:
     there = drops_with_fabric(lake)
     if not there:

@@ -1,0 +1,181 @@
+"""What all pages share: settings, ledger, the fabric of the chosen drop, templates, and how a page is made.
+
+One `Portal` stands behind an app; routes take it from the request. Everything that a template shows is
+escaped; only `portal.svg` makes markup, and it escapes by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from fabric_pipeline.errors import NotFoundError
+from fabric_pipeline.portal.freshness import freshness
+from fabric_pipeline.portal.identity import Auth, Visitor
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.fabric_view import (
+    drops_with_fabric,
+    load_fabric_view,
+    view_signature,
+)
+from fabric_pipeline.workflows.fabric_view_model import FabricView
+
+STATIC = Path(__file__).parent / "static"
+# Views of the drops asked for last; one of 1,000 nodes takes some 60 MB.
+KEPT_VIEWS = 3
+TABS = (
+    ("map", "/", "Map"),
+    ("matrix", "/matrix", "Link health"),
+    ("incidents", "/incidents", "Incidents"),
+    ("queue", "/queue", "Review queue"),
+    ("audit", "/audit", "Audit"),
+)
+
+
+@dataclass
+class Portal:
+    """The portal over one home. `dagster_url` is "" when no Dagster UI is linked."""
+
+    settings: Settings
+    auth: Auth = field(default_factory=Auth)
+    dagster_url: str = ""
+    templates: Environment = field(init=False)
+    _views: OrderedDict[tuple[str, Any], FabricView] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Templates come from the package, escape everything and know no undefined name."""
+        self.templates = Environment(
+            loader=PackageLoader("fabric_pipeline.portal"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.templates.filters["utc"] = utc
+
+    @property
+    def ledger(self) -> Ledger:
+        """A fresh handle; it holds no connection open."""
+        return Ledger(self.settings.ledger)
+
+    @property
+    def drops(self) -> list[str]:
+        """Drops that can be shown, the one read last first."""
+        return drops_with_fabric(self.settings.lake)
+
+    def waiting(self) -> int:
+        """Drafts that no person has decided about."""
+        return sum(row.state in ("awaiting", "expired") for row in self.ledger.tickets())
+
+    def view(self, drop: str | None = None) -> FabricView:
+        """The fabric of a drop, else of the one read last; read again when its tables have changed."""
+        drops = self.drops
+        if drop is None and drops:
+            drop = drops[0]
+        if drop is None or drop not in drops:
+            raise NotFoundError(
+                f"there is no drop {drop!r}" if drop else "no drop has been read yet",
+                "run the pipeline on a drop first: fabric-pipeline run FOLDER",
+            )
+        key = (drop, view_signature(self.settings.lake, drop))
+        with self._lock:
+            if key in self._views:
+                self._views.move_to_end(key)
+                return self._views[key]
+        view = load_fabric_view(self.settings, drop)
+        with self._lock:
+            self._views[key] = view
+            while len(self._views) > KEPT_VIEWS:
+                self._views.popitem(last=False)
+        return view
+
+
+def portal_of(request: Request) -> Portal:
+    """The portal behind a request."""
+    portal: Portal = request.app.state.portal
+    return portal
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Who asks, as the guard found out."""
+    visitor: Visitor = request.state.visitor
+    return visitor
+
+
+def chosen_drop(request: Request) -> str | None:
+    """The drop in the address, None for the newest."""
+    return request.query_params.get("drop") or None
+
+
+def page(
+    request: Request,
+    template: str,
+    *,
+    tab: str = "",
+    view: FabricView | None = None,
+    status: int = 200,
+    **context: Any,
+) -> HTMLResponse:
+    """One whole page with header, freshness and the count of waiting drafts."""
+    portal, visitor = portal_of(request), visitor_of(request)
+    theme = request.cookies.get("theme", "")
+    drop = chosen_drop(request)
+    shared = {
+        "tabs": TABS,
+        "tab": tab,
+        "waiting": portal.waiting() if visitor.is_known else 0,
+        "view": view,
+        "fresh": freshness(view, datetime.now(UTC)) if view is not None else None,
+        "drop": drop,
+        "drop_query": f"?{urlencode({'drop': drop})}" if drop else "",
+        "static_version": static_version(),
+        "theme": theme if theme in ("dark", "light") else "dark",
+        "visitor": visitor,
+        "dagster_url": portal.dagster_url,
+        "path": request.url.path,
+    }
+    body = portal.templates.get_template(template).render(shared | context)
+    return HTMLResponse(body, status)
+
+
+def fragment(request: Request, template: str, **context: Any) -> HTMLResponse:
+    """A part of a page, for a panel that is exchanged in place."""
+    return HTMLResponse(portal_of(request).templates.get_template(template).render(context))
+
+
+@cache
+def static_version() -> str:
+    """Changes with any static file, so that no browser keeps an older one."""
+    digest = hashlib.sha256()
+    for path in sorted(STATIC.rglob("*")):
+        if path.is_file():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def as_json(value: Mapping[str, Any] | list[Any]) -> str:
+    """JSON that may stand inside an HTML attribute or a data block: no `<`, `>` or `&` in it."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def utc(at: datetime | None, form: str = "%Y-%m-%d %H:%M UTC") -> str:
+    """A time for people, "" for none."""
+    if at is None:
+        return ""
+    return (at.astimezone(UTC) if at.tzinfo else at).strftime(form)

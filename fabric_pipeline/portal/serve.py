@@ -1,0 +1,39 @@
+"""Starting the portal: checks the address against the way people are known, then serves until stopped."""
+
+from __future__ import annotations
+
+import uvicorn
+
+from fabric_pipeline.portal.app import LOOPBACK_NAMES, create_app
+from fabric_pipeline.portal.identity import Auth, check_auth
+from fabric_pipeline.settings import Settings
+
+DEFAULT_PORT = 8321
+
+
+def serve(
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    auth: Auth,
+    names: tuple[str, ...] = (),
+    dagster_url: str = "",
+) -> None:
+    """Serve until interrupted. `names` are further names that browsers use for this portal.
+
+    Raises UsageError when the address can be reached from elsewhere and nobody would be known there.
+    """
+    check_auth(auth, host)
+    known = LOOPBACK_NAMES | {name.lower() for name in names} | {host.lower()}
+    app = create_app(settings, auth, hosts=frozenset(known), dagster_url=dagster_url)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        proxy_headers=False,  # the guard reads the user header itself, from listed addresses alone
+        server_header=False,
+        limit_concurrency=200,
+        h11_max_incomplete_event_size=32 * 1024,
+    )
