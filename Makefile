@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test setup setup-test lint docs lock clean
+# make evaluate-drafter   scores Claude's drafts over the evaluation incidents (needs ANTHROPIC_API_KEY, costs money)
+.PHONY: run test setup setup-test lint docs examples evaluate-drafter lock clean
 
 run: setup
 	@$(BIN)/fabric-pipeline run
@@ -27,14 +28,24 @@ $(VENV)/.installed-test: requirements-test.lock $(VENV)/.installed
 	@touch $@
 
 lint: setup-test
-	$(BIN)/ruff check fabric_pipeline fabric_pipeline_tests benchmarks
-	$(BIN)/ruff format --check fabric_pipeline fabric_pipeline_tests benchmarks
+	$(BIN)/ruff check fabric_pipeline fabric_pipeline_tests benchmarks demo
+	$(BIN)/ruff format --check fabric_pipeline fabric_pipeline_tests benchmarks demo
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 # Reference pages and JSON Schemas, generated from the code; a test compares them.
 docs: setup
 	$(BIN)/python -m fabric_pipeline.workflows.reference_pages docs/reference
+
+# Example tickets and stories for the docs, made by the product from synthetic drops.
+examples: setup-test
+	$(BIN)/python -m demo.example_tickets data/examples
+	$(BIN)/python -m demo.lifecycle_story docs/lifecycle_story.md
+	$(BIN)/python -m fabric_pipeline_tests.drafting.injection_table docs/injection_suite.md
+	$(BIN)/python -m benchmarks.drafter --drafter rules --out docs/drafter_evaluation.md
+
+evaluate-drafter: setup-test
+	$(BIN)/python -m benchmarks.drafter --drafter claude
 
 # Needs uv; the result names no index host.
 lock:

@@ -46,6 +46,7 @@ class Settings:
     batch_timeout_s: float = 3600.0
     catalogue_path: Path | None = None
     portal_url: str = ""
+    portal_token: str = ""
 
     @property
     def is_default_home(self) -> bool:
@@ -88,7 +89,7 @@ class Settings:
         return self.root / "data" / "drops"
 
     def __repr__(self) -> str:
-        """Never prints the key."""
+        """Never prints the key or the token."""
         key = "set" if self.anthropic_api_key else "not set"
         return f"Settings(root={self.root}, home={self.home}, model={self.model}, key {key})"
 
@@ -119,6 +120,7 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
         if env.get("FABRIC_CATALOGUE")
         else None,
         portal_url=env.get("FABRIC_PORTAL_URL", "").rstrip("/"),
+        portal_token=env.get("FABRIC_PORTAL_TOKEN", ""),
     )
 
 

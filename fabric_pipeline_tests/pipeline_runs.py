@@ -8,7 +8,7 @@ from pathlib import Path
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.audit import rebuild_audit
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.dispatch_stages import dossier_table, draft_stage
+from fabric_pipeline.workflows.draft_drop import draft_stage
 from fabric_pipeline.workflows.drop_stages import (
     correlation_stage,
     incident_stage,
@@ -18,6 +18,7 @@ from fabric_pipeline.workflows.drop_stages import (
     straggler_stage,
 )
 from fabric_pipeline.workflows.inbox import claim
+from fabric_pipeline.workflows.table_rows import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
 NOW = datetime(2024, 7, 8, 9, 10, 11, tzinfo=UTC)
@@ -35,7 +36,7 @@ def diagnose_without_dagster(settings: Settings, drop: Path) -> str:
     results.append(correlation_stage(settings, drop_id))
     results.append(incident_stage(settings, drop_id, NOW)[0])
     results.append(draft_stage(settings, drop_id, NOW))
-    results.append(dossier_table(settings, drop_id, []))
+    results.append(write_table(settings, drop_id, "evidence_dossiers", []))
     broken = [(result.table, result.violations) for result in results if result.violations]
     assert broken == []
     ledger.mark_processed(drop_id, found.content_sha256, NOW)

@@ -23,10 +23,19 @@ BASELINE_US, SLOW_US = 800.0, 2000.0
 BAD_LINKS = ("calc-r1-n1:gpu1/nvlink-2", "calc-r1-n2:gpu0/nvlink-1")
 
 
-def write_drop(folder: Path, *, faulty: bool = True, note: str = "") -> Path:
-    """The drop in `folder`; another `note` gives other bytes and the same incidents."""
+def write_drop(
+    folder: Path,
+    *,
+    faulty: bool = True,
+    note: str = "",
+    faults: dict[tuple[str, int, int], tuple[int, int]] | None = None,
+) -> Path:
+    """The drop in `folder`; another `note` gives other bytes and the same incidents.
+
+    `faults` stands for `FAULTS`, in the same form.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    faults = FAULTS if faulty else {}
+    faults = (FAULTS if faults is None else faults) if faulty else {}
     meta = f'cluster: "larch"\nsite: "test-hall"\ntimezone: "UTC"\n# {note}\n'
     (folder / "drop.yaml").write_text(meta, encoding="utf-8")
     with (folder / "counters.csv").open("w", newline="", encoding="utf-8") as file:

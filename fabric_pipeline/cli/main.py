@@ -15,13 +15,16 @@ import typer
 from fabric_pipeline import __version__
 from fabric_pipeline.cli import (
     audit_commands,
+    catalogue_commands,
     dossier_commands,
     fabric_commands,
     inspect_commands,
+    ledger_commands,
     run_commands,
     service_commands,
     synth_command,
     ticket_commands,
+    ticket_group,
 )
 from fabric_pipeline.errors import FabricError
 
@@ -38,7 +41,12 @@ audit = typer.Typer(
     help="Ask and export the audit database.", no_args_is_help=True, rich_markup_mode=None
 )
 dossier = typer.Typer(
-    help="Build and verify evidence dossiers.", no_args_is_help=True, rich_markup_mode=None
+    help="Build, verify, sign and mail evidence dossiers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+catalogue = typer.Typer(
+    help="Check and show the parts catalogue.", no_args_is_help=True, rich_markup_mode=None
 )
 
 for function in (
@@ -46,21 +54,28 @@ for function in (
     inspect_commands.inspect,
     inspect_commands.diagnose,
     ticket_commands.incidents,
-    ticket_commands.tickets,
     ticket_commands.review,
     run_commands.publish,
     fabric_commands.topology,
     fabric_commands.matrix,
     synth_command.synth,
     service_commands.dev,
+    service_commands.portal,
     service_commands.doctor,
 ):
     app.command()(function)
 audit.command()(audit_commands.query)
 audit.command()(audit_commands.export)
 audit.command()(audit_commands.tables)
+catalogue.command()(catalogue_commands.check)
+catalogue.command()(catalogue_commands.show)
 dossier.command()(dossier_commands.build)
 dossier.command()(dossier_commands.verify)
+dossier.command()(dossier_commands.sign)
+dossier.command()(dossier_commands.vendor)
+app.add_typer(ticket_group.tickets, name="tickets")
+app.add_typer(ledger_commands.ledger, name="ledger")
+app.add_typer(catalogue, name="catalogue")
 app.add_typer(audit, name="audit")
 app.add_typer(dossier, name="dossier")
 

@@ -132,6 +132,8 @@ def _put_summary(summary: Summary) -> None:
         )
     else:
         put("No ticket waits for a person.")
+    if summary.costs.line:
+        put(summary.costs.line)
     put()
     put(f"audit database  {summary.audit}")
     put("next            fabric-pipeline tickets            read the drafts")

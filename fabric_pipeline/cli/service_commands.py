@@ -1,4 +1,4 @@
-"""Commands `dev` (Dagster UI on loopback) and `doctor` (what is missing, what to do)."""
+"""Commands `dev` (Dagster UI), `portal` (the web portal) and `doctor` (what is missing, what to do)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from fabric_pipeline.cli.output import put_json, put_table
+from fabric_pipeline.cli.output import put_json, put_table, say
 
 
 def dev(
@@ -19,6 +19,47 @@ def dev(
     from fabric_pipeline.workflows.dev_server import serve
 
     serve(load_settings(), port)
+
+
+def portal(
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; others than loopback need --auth.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port.")] = 8321,
+    auth: Annotated[
+        str,
+        typer.Option(
+            "--auth",
+            help="How people are known: local (loopback only), proxy (X-Forwarded-User from --proxy), "
+            "token (FABRIC_PORTAL_TOKEN).",
+        ),
+    ] = "local",
+    proxy: Annotated[
+        list[str] | None, typer.Option("--proxy", help="Address of a proxy that names the user.")
+    ] = None,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="Further host name of this portal.")
+    ] = None,
+    dagster_url: Annotated[
+        str, typer.Option("--dagster-url", help="Address of the Dagster UI to link to.")
+    ] = "http://127.0.0.1:3000",
+) -> None:
+    """Serve the web portal: map, matrix, incidents, tickets, audit. Stops with Ctrl-C."""
+    from fabric_pipeline.portal.identity import Auth, auth_mode
+    from fabric_pipeline.portal.serve import serve as serve_portal
+    from fabric_pipeline.settings import load_settings
+
+    settings = load_settings()
+    known = Auth(auth_mode(auth), settings.portal_token, tuple(proxy or ()))
+    say(f"portal on http://{host}:{port}, stop with Ctrl-C")
+    serve_portal(
+        settings,
+        host=host,
+        port=port,
+        auth=known,
+        names=tuple(name or ()),
+        dagster_url=dagster_url.rstrip("/"),
+    )
 
 
 def doctor(

@@ -1,4 +1,7 @@
-"""Commands `incidents`, `tickets` and `review`: read what was found, decide what goes out."""
+"""Commands `incidents` and `review`: read what was found, decide what goes out.
+
+Listing, editing and looking back at tickets is in `ticket_group`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from fabric_pipeline.cli.output import plain, put, put_json, put_table, say
 
 if TYPE_CHECKING:
     from fabric_pipeline.incidents.record import IncidentRecord
-    from fabric_pipeline.store.ledger import Ledger
 
 _ORDER = {"CRITICAL": 0, "WARNING": 1, "WATCH": 2, "INFO": 3}
 
@@ -28,6 +30,7 @@ def incidents(
     from fabric_pipeline.errors import NotFoundError
     from fabric_pipeline.settings import load_settings
     from fabric_pipeline.store.ledger import Ledger
+    from fabric_pipeline.workflows.lifecycle import life_lines, states
 
     ledger = Ledger(load_settings().ledger)
     records = [observation.record for observation in ledger.incidents(drop)]
@@ -42,17 +45,19 @@ def incidents(
     if json:
         put_json([record.model_dump(mode="json") for record in records])
     elif incident is not None and newest is not None:
-        _put_incident(newest)
+        _put_incident(newest, life_lines(ledger, incident))
         if len(records) > 1:
             say(f"seen in {len(records)} drops, this is the last that was read: --drop, --json")
     else:
         shown = (
             records if everything else [r for r in records if r.severity in ("WARNING", "CRITICAL")]
         )
+        life = states(ledger)
         rows = [
             (
                 r.incident_id,
                 r.severity,
+                life[r.incident_id].state if r.incident_id in life else "",
                 r.isolated_component,
                 r.fault_type,
                 "" if r.degradation_pct is None else f"{r.degradation_pct:.1f}",
@@ -61,33 +66,10 @@ def incidents(
             )
             for r in shown
         ]
-        put_table(("incident", "severity", "component", "fault", "slower %", "conf", "drop"), rows)
+        heads = ("incident", "severity", "life", "component", "fault", "slower %", "conf", "drop")
+        put_table(heads, rows)
         if len(shown) < len(records):
             say(f"{len(records) - len(shown)} more to watch or to note: --all")
-
-
-def tickets(
-    ticket: Annotated[str | None, typer.Argument(help="Show one ticket whole.")] = None,
-    drop: Annotated[str | None, typer.Option("--drop", help="Only of this drop.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
-) -> None:
-    """List ticket drafts with their review state, or show one as the technician will read it."""
-    from fabric_pipeline.settings import load_settings
-    from fabric_pipeline.store.ledger import Ledger
-
-    ledger = Ledger(load_settings().ledger)
-    if ticket is not None:
-        _put_ticket(ledger, ticket, json=json)
-        return
-    rows = ledger.tickets(drop)
-    if json:
-        put_json([{name: str(getattr(row, name) or "") for name in row.__slots__} for row in rows])
-        return
-    put_table(
-        ("ticket", "state", "priority", "drafter", "drop", "title"),
-        [(r.ticket_id, r.state, r.priority, r.drafter, r.drop, r.title) for r in rows],
-        widest=90,
-    )
 
 
 def review(
@@ -106,24 +88,29 @@ def review(
             "--draft", help="Hash of the draft you read; refused when it is no longer current."
         ),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also answers of the drafter that were refused.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Show a draft, or record a person's decision on it. Without a decision nothing is recorded."""
+    """Show a draft, or record a person's decision on it. Without a decision nothing is recorded.
+
+    Who edited a draft cannot approve it.
+    """
+    from fabric_pipeline.cli.review_text import put_for_review
     from fabric_pipeline.errors import UsageError
     from fabric_pipeline.settings import load_settings
     from fabric_pipeline.store.ledger import Ledger
     from fabric_pipeline.workflows.review_ticket import review as record_review
 
-    ledger = Ledger(load_settings().ledger)
+    settings = load_settings()
+    ledger = Ledger(settings.ledger)
     if approve and reject:
         raise UsageError(
             "a draft is either approved or rejected", "give one of --approve and --reject"
         )
     if not approve and not reject:
-        _put_ticket(ledger, ticket, json=json)
-        say(
-            f"to decide: fabric-pipeline review {ticket} --approve --reviewer NAME   (or --reject --reason WHY)"
-        )
+        put_for_review(settings, ledger, ticket, full=full, json=json)
         return
     row = record_review(
         ledger,
@@ -146,31 +133,12 @@ def review(
         )
 
 
-def _put_ticket(ledger: Ledger, ticket: str, *, json: bool) -> None:
-    from fabric_pipeline.cli.ticket_text import ticket_text
-    from fabric_pipeline.errors import GateError
-
-    stored = ledger.current_draft(ticket)
-    if stored.draft is None or not stored.intact:
-        raise GateError(
-            f"{ticket}: the stored draft no longer matches its hash",
-            "verify the ledger, then run the drop again",
-        )
-    if json:
-        put_json(stored.draft.model_dump(mode="json") | {"draft_sha256": stored.draft_sha256})
-        return
-    state = ledger.review_state(ticket, stored.draft_sha256)
-    put(
-        f"{ticket}  revision {stored.revision}  {state.decision.upper()}  draft {stored.draft_sha256[:12]}"
-    )
-    put()
-    put(ticket_text(stored.draft))
-
-
-def _put_incident(record: IncidentRecord) -> None:
+def _put_incident(record: IncidentRecord, life: list[str]) -> None:
     put(
         f"{record.incident_id}  {record.severity}  {record.fault_type}  confidence {record.confidence:.2f} (evidence grade {record.evidence_grade})"
     )
+    for line in life:
+        put(plain(line))
     put(f"component   {plain(record.isolated_component)}")
     put(f"far end     {plain(record.far_end or 'not known')}")
     where = ", ".join(

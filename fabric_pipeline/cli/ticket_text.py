@@ -1,104 +1,48 @@
-"""A ticket draft as plain terminal text: what to do where, with the origin of each field.
+"""A ticket draft as plain terminal text for the person who reviews it.
 
-The sheet that leaves the pipeline is `workflows.outbox_sheet`; this is for the person who reviews.
+The ticket itself is worded by `workflows.outbox_text`; here stands what leaves the pipeline never: answers
+of Claude that did not pass, who edited, and what the draft cost.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
-from fabric_pipeline.cli.output import plain
-from fabric_pipeline.incidents.ticket import FIELD_ORIGINS, TicketDraft
-
-_WIDTH = 100
-_FIELDS = (
-    ("site", "Site"),
-    ("row", "Row"),
-    ("rack", "Rack"),
-    ("unit", "Unit"),
-    ("node", "Node"),
-    ("node_serial", "Node serial"),
-    ("gpu_index", "GPU index"),
-    ("gpu_serial", "GPU serial"),
-    ("port_label", "Port label"),
-    ("link", "Link"),
-    ("far_end", "Far end"),
-    ("fabric_or_switch_port", "Switch port"),
-    ("cable_id", "Cable"),
-    ("replacement_part", "Part"),
-    ("part_number", "Part number"),
-)
+from fabric_pipeline.incidents.ticket import TicketDraft
+from fabric_pipeline.workflows.outbox_text import ticket_lines, wrapped
 
 
-def ticket_text(draft: TicketDraft) -> str:
-    """The whole draft, wrapped to 100 columns; [T] topology, [M] telemetry, [R] rule, [C] catalogue, [D] drafted."""
-    return "\n".join(_lines(draft))
+def ticket_text(draft: TicketDraft, *, full: bool = False) -> str:
+    """The whole draft in 100 columns with the letter of each field's origin.
+
+    `full` also prints the answers of failed attempts; otherwise only how many failed, and why.
+    """
+    return "\n".join([*ticket_lines(draft), *_account(draft, full=full)])
 
 
-def _lines(draft: TicketDraft) -> Iterator[str]:
-    yield from _wrapped(
-        draft.text.title.upper() if draft.text.title.islower() else draft.text.title
+def _account(draft: TicketDraft, *, full: bool) -> Iterator[str]:
+    attempts = draft.failed_attempts
+    if attempts:
+        yield f"\nANSWERS THAT DID NOT PASS THE CHECKS: {len(attempts)}"
+        for number, attempt in enumerate(attempts, 1):
+            for problem in attempt.problems:
+                yield from wrapped(problem, f"  {number}. ")
+            yield from wrapped(attempt.answer if full else "", "     answer: ")
+    if draft.edited_by:
+        yield ""
+        yield from wrapped(f"Last edited by {draft.edited_by}; whoever edits cannot approve.")
+    if draft.requests or draft.input_tokens or draft.output_tokens:
+        yield ""
+        yield from wrapped(_cost(draft))
+
+
+def _cost(draft: TicketDraft) -> str:
+    cached = f", {draft.cache_read_tokens:,} from the cache" if draft.cache_read_tokens else ""
+    written = f", {draft.cache_write_tokens:,} written to it" if draft.cache_write_tokens else ""
+    cost = "price not known" if draft.cost_usd is None else f"{draft.cost_usd:.4f} US dollars"
+    words = [f"effort {draft.effort}"] if draft.effort else []
+    words += [f"prompt {draft.prompt_version}"] if draft.prompt_version else []
+    return (
+        f"Cost: {cost}; {draft.requests} requests, {draft.input_tokens:,} tokens in{cached}{written}, "
+        f"{draft.output_tokens:,} out{'; ' if words else ''}{', '.join(words)}"
     )
-    author = f"Claude ({draft.model})" if draft.drafter == "claude" else "rules"
-    yield f"priority {draft.priority}, worded by {author}{', ' + draft.drafter_note if draft.drafter_note else ''}"
-    yield ""
-    yield from _wrapped(draft.text.summary)
-    yield "\nWHERE"
-    for name, label in _FIELDS:
-        value = getattr(draft, name)
-        shown = "not stated by any source" if value in ("", None) else plain(value)
-        yield f"  {_badge(name)} {label:<12} {shown}"
-    yield "\nEVIDENCE"
-    yield from _wrapped(f"Fault: {draft.fault}", "  [R] ")
-    for statement in draft.text.evidence_statements:
-        yield from _wrapped(f"{statement.claim} ({', '.join(statement.evidence_ids)})", "  [D] ")
-    yield from _section("ALSO WEIGHED", draft.text.alternatives, "alternatives")
-    yield "\nBEFORE"
-    yield from _wrapped(f"Drain: {draft.drain_required}", "  [R] ")
-    yield from _wrapped(f"Port isolation: {draft.port_isolation_guidance}", "  [R] ")
-    for text in draft.safety:
-        yield from _wrapped(f"Safety: {text}", "  [C] ")
-    if draft.tools:
-        yield from _wrapped(f"Tools: {', '.join(draft.tools)}", "  [C] ")
-    yield "\nREPAIR"
-    for number, step in enumerate(draft.text.repair_steps, 1):
-        yield from _wrapped(step.do, f"  {number}. ")
-        yield from _wrapped(f"shows: {step.proves}", "     ")
-    yield "\nTEST AFTER THE REPAIR"
-    yield from _wrapped(draft.test_after_repair, "  ")
-    yield from _section("", draft.pass_criteria, "pass_criteria")
-    yield "\nIF IT DOES NOT HELP"
-    yield from _wrapped(draft.text.rollback, "  ")
-    if draft.topology_finding is not None:
-        agrees = "agrees with" if draft.topology_finding.agrees_with_isolation else "DISAGREES with"
-        yield "\nTHE DRAFTER'S OWN READING"
-        yield from _wrapped(
-            f"{draft.topology_finding.component}: {agrees} the isolation. {draft.topology_finding.why}",
-            "  ",
-        )
-
-
-def _section(head: str, texts: list[str], name: str) -> Iterator[str]:
-    if texts and head:
-        yield f"\n{head}"
-    for text in texts:
-        yield from _wrapped(text, f"  {_badge(name)} ")
-
-
-def _badge(name: str) -> str:
-    letters = {
-        "topology": "T",
-        "telemetry": "M",
-        "rule": "R",
-        "catalogue": "C",
-        "drafted": "D",
-        "ledger": "L",
-    }
-    return f"[{letters[FIELD_ORIGINS[name]]}]"
-
-
-def _wrapped(text: str, head: str = "") -> list[str]:
-    return textwrap.wrap(
-        plain(text), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
-    ) or [head.rstrip()]

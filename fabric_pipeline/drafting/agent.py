@@ -1,202 +1,196 @@
-"""The only module that talks to Claude: one agent run for one incident, bounded in time, tokens and tries.
+"""The agent that asks Claude: its instructions, its look-up tools, its checks, the guard of the budget.
 
 `pydantic_ai` and `anthropic` are imported inside functions, because importing them costs more than a
 second and most commands never draft. Annotations are evaluated here, since the agent reads those of its
-tools. Falling back to the rules is decided in `drafting.draft`.
+tools. Answers come whole: nothing is streamed, as no person watches a draft grow and the checks need
+all of it. Running it for one incident is the business of `drafting.ask`.
 """
 
-import asyncio
-from collections.abc import Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from fabric_pipeline.drafting import facts
+from fabric_pipeline.drafting import facts, surroundings
+from fabric_pipeline.drafting.answer import (
+    TOOL_DESCRIPTION,
+    TOOL_NAME,
+    DrafterAnswer,
+    answer_problems,
+    failed_attempt,
+    shape_problems,
+)
+from fabric_pipeline.drafting.budget import BudgetSpentError, Grant
 from fabric_pipeline.drafting.catalogue import Catalogue
-from fabric_pipeline.drafting.prompt import PROMPT
-from fabric_pipeline.drafting.verify import problems, reading_problems
-from fabric_pipeline.incidents.record import IncidentRecord
-from fabric_pipeline.incidents.ticket import DraftText
+from fabric_pipeline.drafting.outcome import DraftRequest
+from fabric_pipeline.drafting.prompt import PROMPT, WITH_TOOLS
+from fabric_pipeline.drafting.service import last_stop, model_settings, spent_of
+from fabric_pipeline.incidents.ticket import FailedAttempt
 from fabric_pipeline.settings import Settings
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
     from pydantic_ai import Agent
+    from pydantic_ai.capabilities import Hooks
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.models.anthropic import AnthropicModel
 
-API_URL = "https://api.anthropic.com"
-# The client repeats a call after 408, 409, 429, any 5xx and a lost connection, with growing pauses.
-CLIENT_RETRIES = 3
-# One attempt may use this share of the whole time, so that a hanging one leaves room for a second.
-ATTEMPT_SHARE = 0.6
-# A full draft is some 4,000 tokens; the rest is room for models that think first.
-MAX_OUTPUT_TOKENS = 12_000
 # Answers that our checks refused and that Claude may correct.
 OUTPUT_RETRIES = 2
 TOOL_RETRIES = 2
-MAX_REQUESTS = 10
-MAX_TOOL_CALLS = 16
-
-
-class DrafterReading(BaseModel):
-    """Your own reading of the topology: which component fails, judged from the evidence."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    component: str = Field(
-        max_length=200, description="Component id exactly as written in the incident"
-    )
-    why: str = Field(min_length=1, max_length=600)
-    would_refute_it: str = Field(min_length=1, max_length=400)
-
-
-class DrafterAnswer(BaseModel):
-    """The worded part of the ticket and the drafter's own reading."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    text: DraftText
-    reading: DrafterReading
+# Length of the definitions of the look-up tools, rounded up.
+TOOLS_CHARACTERS = 4_000
+TEXT_INSTEAD = "it answered in plain text instead of handing in a draft"
+CUT_OFF = "the answer was cut off at the token limit; write a shorter one"
 
 
 @dataclass(slots=True)
 class DrafterDeps:
-    """What tools and checks of one run may read; `refused` keeps what the last check said."""
+    """What tools and checks of one run may read and keep.
 
-    incident: IncidentRecord
+    `seen` is what was shown to the drafter and may be repeated by it; `refused` is what the last check
+    said; `attempts` are all refused answers.
+    """
+
+    request: DraftRequest
     catalogue: Catalogue
+    grant: Grant
+    seen: list[Any]
     refused: list[str] = field(default_factory=list)
+    attempts: list[FailedAttempt] = field(default_factory=list)
+
+    def refuse(self, answer: object, found: Sequence[str]) -> None:
+        """Keep an answer that did not pass."""
+        self.refused[:] = found
+        self.attempts.append(failed_attempt(answer, found))
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One run: an answer or the reason why there is none, and the tokens spent either way."""
-
-    answer: DrafterAnswer | None
-    reason: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
-def ask_claude(incident: IncidentRecord, *, settings: Settings, catalogue: Catalogue) -> Outcome:
-    """Ask for one draft. Never raises for what the service, the network or the model does."""
-    if not all(find_spec(library) for library in ("pydantic_ai", "anthropic")):
-        return Outcome(None, "the libraries pydantic-ai and anthropic are not installed")
-    return _run_to_end(_ask(incident, settings, catalogue))
-
-
-def _run_to_end(work: Coroutine[Any, Any, Outcome]) -> Outcome:
-    """Run a coroutine from plain code, also where this thread already runs an event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="drafting") as pool:
-        return pool.submit(asyncio.run, work).result()
-
-
-async def _ask(incident: IncidentRecord, settings: Settings, catalogue: Catalogue) -> Outcome:
-    from pydantic_ai import capture_run_messages
-    from pydantic_ai.usage import RunUsage, UsageLimits
-
-    from fabric_pipeline.drafting.failures import expected_errors, reason_for
-
-    deps, usage = DrafterDeps(incident, catalogue), RunUsage()
-    limits = UsageLimits(request_limit=MAX_REQUESTS, tool_calls_limit=MAX_TOOL_CALLS)
-    shown = facts.as_data(facts.drafter_facts(incident, catalogue.entry_for(incident)))
-    with capture_run_messages() as messages:
-        try:
-            async with _client(settings) as client:
-                result = await _agent(client, settings.model).run(
-                    shown,
-                    deps=deps,
-                    usage=usage,
-                    usage_limits=limits,
-                    timeout=settings.draft_timeout_s,
-                )
-        except expected_errors() as error:
-            reason = reason_for(error, settings.draft_timeout_s, _last_stop(messages), deps.refused)
-            return Outcome(None, reason, usage.input_tokens, usage.output_tokens)
-    return Outcome(result.output, "", usage.input_tokens, usage.output_tokens)
-
-
-def _client(settings: Settings) -> "AsyncAnthropic":
-    from anthropic import AsyncAnthropic
-
-    return AsyncAnthropic(
-        api_key=settings.anthropic_api_key,
-        base_url=settings.anthropic_base_url or API_URL,
-        max_retries=CLIENT_RETRIES,
-        timeout=settings.draft_timeout_s * ATTEMPT_SHARE,
-    )
-
-
-def _agent(client: "AsyncAnthropic", model: str) -> "Agent[DrafterDeps, DrafterAnswer]":
+def build_agent(model: "AnthropicModel", settings: Settings) -> "Agent[DrafterDeps, DrafterAnswer]":
+    """The agent of a run, with its tools, checks and the guard of the budget."""
     from pydantic_ai import Agent, ModelRetry, RunContext, ToolOutput
-    from pydantic_ai.models.anthropic import AnthropicModel
-    from pydantic_ai.providers.anthropic import AnthropicProvider
 
     agent = Agent(
-        AnthropicModel(model, provider=AnthropicProvider(anthropic_client=client)),
-        output_type=ToolOutput(DrafterAnswer, name="ticket_draft"),
+        model,
+        output_type=ToolOutput(DrafterAnswer, name=TOOL_NAME, description=TOOL_DESCRIPTION),
         deps_type=DrafterDeps,
-        instructions=PROMPT,
-        model_settings={"max_tokens": MAX_OUTPUT_TOKENS},
+        instructions=[PROMPT, WITH_TOOLS],
+        model_settings=model_settings(settings, conversation=True),
         retries={"output": OUTPUT_RETRIES, "tools": TOOL_RETRIES},
+        capabilities=[_hooks()],
         name="ticket_drafter",
     )
-
-    @agent.tool
-    def neighbours(ctx: RunContext[DrafterDeps]) -> str:
-        """Both ends of the link, and the components whose trouble follows from this fault."""
-        return facts.as_data(facts.neighbour_facts(ctx.deps.incident))
-
-    @agent.tool
-    def evidence(ctx: RunContext[DrafterDeps], evidence_id: str) -> str:
-        """One piece of evidence with its excerpt, by id."""
-        found = [item for item in ctx.deps.incident.evidence if item.evidence_id == evidence_id]
-        ids = [item.evidence_id for item in ctx.deps.incident.evidence]
-        return facts.as_data(
-            facts.evidence_facts(found[0]) if found else {"ids": ids[: facts.MAX_ITEMS]}
-        )
-
-    @agent.tool
-    def counters(ctx: RunContext[DrafterDeps]) -> str:
-        """Figures of the incident by name, and the rules that fired with their limits."""
-        incident = ctx.deps.incident
-        rules = [rule.model_dump() for rule in incident.rules]
-        return facts.as_data(facts.bounded({"numbers": incident.numbers, "rules": rules}))
-
-    @agent.tool
-    def alternatives(ctx: RunContext[DrafterDeps]) -> str:
-        """Other explanations that were weighed, and what would change the verdict."""
-        return facts.as_data(facts.alternative_facts(ctx.deps.incident))
+    _add_tools(agent)
 
     @agent.output_validator
     def check(ctx: RunContext[DrafterDeps], answer: DrafterAnswer) -> DrafterAnswer:
-        found = _problems(ctx.deps, answer)
-        if _last_stop(ctx.messages) == "length":
-            found = ["the answer was cut off at the token limit; write a shorter one", *found]
-        ctx.deps.refused[:] = found
+        deps = ctx.deps
+        found = answer_problems(answer, deps.request.incident, deps.catalogue, deps.seen)
+        if last_stop(ctx.messages) == "length":
+            found = [CUT_OFF, *found]
         if found:
+            deps.refuse(answer.model_dump(), found)
             raise ModelRetry("Correct these and answer again:\n- " + "\n- ".join(found[:12]))
+        deps.refused.clear()
         return answer
 
     return agent
 
 
-def _problems(deps: DrafterDeps, answer: DrafterAnswer) -> list[str]:
-    reading = answer.reading
-    sentences = {"reading.why": reading.why, "reading.would_refute_it": reading.would_refute_it}
-    return [
-        *problems(answer.text, deps.incident, deps.catalogue),
-        *reading_problems(reading.component, sentences, deps.incident, deps.catalogue),
-    ]
+def _hooks() -> "Hooks[DrafterDeps]":
+    """The budget's guard around each request, and the keeper of answers without the right shape."""
+    from pydantic_ai import ModelRetry
+    from pydantic_ai.capabilities import Hooks
+    from pydantic_ai.exceptions import ModelHTTPError
+
+    hooks: Hooks[DrafterDeps] = Hooks()
+
+    @hooks.on.model_request
+    async def guarded(ctx: Any, *, request_context: Any, handler: Any) -> "ModelResponse":
+        deps: DrafterDeps = ctx.deps
+        worst = deps.grant.check(fixed_characters() + _characters(request_context.messages))
+        try:
+            response: ModelResponse = await handler(request_context)
+        except (ModelHTTPError, BudgetSpentError):
+            raise  # an error of the service is not billed
+        except BaseException:
+            deps.grant.charge_unknown(worst)
+            raise
+        deps.grant.charge(spent_of(response.usage))
+        if not response.tool_calls:
+            _keep_text(deps, response)
+        return response
+
+    @hooks.on.output_validate_error
+    def shapeless(ctx: Any, *, output_context: Any, output: Any, error: Any) -> Any:  # noqa: ARG001
+        if not isinstance(error, ModelRetry):
+            cut = [CUT_OFF] if last_stop(ctx.messages) == "length" else []
+            ctx.deps.refuse(output, [*cut, *shape_problems(error)])
+            ctx.deps.refused.clear()  # the reason for the ticket is then the shape or the cut
+        raise error
+
+    return hooks
 
 
-def _last_stop(messages: Sequence[Any]) -> str:
-    """Why the model stopped its last answer: `length`, `content_filter` and so on; "" when unknown."""
-    stops = [message.finish_reason for message in messages if message.kind == "response"]
-    return (stops[-1] if stops else None) or ""
+def _add_tools(agent: "Agent[DrafterDeps, DrafterAnswer]") -> None:
+    """The look-ups. They are coroutines so that they run one at a time, on the thread of the event loop:
+    a look-up may hold a database connection that is not to be used by two threads at once.
+    """
+    from pydantic_ai import RunContext
+
+    def told(ctx: RunContext[DrafterDeps], answer: dict[str, Any]) -> str:
+        ctx.deps.seen.append(answer)
+        return facts.as_data(answer)
+
+    @agent.tool
+    async def evidence(ctx: RunContext[DrafterDeps], evidence_id: str) -> str:
+        """One piece of evidence of the incident with its excerpt, by id."""
+        return told(ctx, surroundings.evidence(ctx.deps.request, evidence_id))
+
+    @agent.tool
+    async def neighbours(ctx: RunContext[DrafterDeps], component: str) -> str:
+        """Both ends and symptoms of the incident, and the other links of the device that a component is on."""
+        return told(ctx, surroundings.neighbours(ctx.deps.request, component))
+
+    @agent.tool
+    async def counters(ctx: RunContext[DrafterDeps], component: str) -> str:
+        """Error counters of one link end over the drop, beside those of its siblings."""
+        return told(ctx, surroundings.counters(ctx.deps.request, component))
+
+    @agent.tool
+    async def shared_components(ctx: RunContext[DrafterDeps], components: list[str]) -> str:
+        """Parts that at least two of these links have in common, with how many clean links they carry."""
+        return told(ctx, surroundings.shared_components(ctx.deps.request, components))
+
+    @agent.tool
+    async def straggler_timeline(ctx: RunContext[DrafterDeps], component: str) -> str:
+        """Slow intervals of the runs that cross a link, with the errors counted in them."""
+        return told(ctx, surroundings.straggler_timeline(ctx.deps.request, component))
+
+    @agent.tool
+    async def earlier_tickets(ctx: RunContext[DrafterDeps], serial: str) -> str:
+        """Tickets in which a serial number was accused, taken out or put in before."""
+        return told(ctx, surroundings.earlier_tickets(ctx.deps.request, serial))
+
+    @agent.tool
+    async def alternatives(ctx: RunContext[DrafterDeps]) -> str:
+        """Other explanations that were weighed, and what would change the verdict."""
+        return told(ctx, surroundings.alternatives(ctx.deps.request))
+
+
+def _keep_text(deps: DrafterDeps, response: "ModelResponse") -> None:
+    if response.text:
+        deps.refuse({"text": response.text}, [TEXT_INSTEAD])
+        deps.refused.clear()
+
+
+def _characters(messages: Sequence[Any]) -> int:
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    return len(ModelMessagesTypeAdapter.dump_json(list(messages)))
+
+
+@cache
+def fixed_characters() -> int:
+    """Length of what every request carries: instructions, tools, the shape of the answer."""
+    shape = len(json.dumps(DrafterAnswer.model_json_schema()))
+    return len(PROMPT) + len(WITH_TOOLS) + shape + TOOLS_CHARACTERS

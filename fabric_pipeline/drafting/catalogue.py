@@ -1,98 +1,52 @@
-"""The parts catalogue: replaceable part, tools, safety, steps and pass criteria by link and part.
+"""The parts catalogue as a whole: reading the site's YAML files, and the entry for an incident.
 
-It is read from YAML files of the site and validated as a whole. It alone may state a part number;
-no drafter, human-written rule or model, adds one.
+It is validated as a whole and alone may state a part number; no drafter, human-written rule or model,
+adds one. The shape of an entry is in `drafting.catalogue_entry`.
 """
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from fabric_pipeline.drafting.forbidden import forbidden
+from fabric_pipeline.drafting.catalogue_entry import (
+    CatalogueEntry,
+    CatalogueStep,
+    KnownPart,
+    PartOption,
+)
+from fabric_pipeline.drafting.catalogue_match import entry_for, link_kind
 from fabric_pipeline.errors import BadInputError
-from fabric_pipeline.incidents.record import FaultType, IncidentRecord
-from fabric_pipeline.incidents.ticket import RepairStep
-from fabric_pipeline.model.components import link_type_of, parse_component
+from fabric_pipeline.incidents.record import IncidentRecord
 
-# What a text of the catalogue may leave open; `drafting.places` fills it from the incident.
-PLACEHOLDERS = frozenset({"near", "far", "port", "node", "gpu", "cable"})
+__all__ = [
+    "NO_PART_NUMBER",
+    "Catalogue",
+    "CatalogueEntry",
+    "CatalogueStep",
+    "KnownPart",
+    "PartOption",
+    "catalogue_problems",
+    "catalogue_schema",
+    "link_kind",
+    "load_catalogue",
+    "named_part",
+]
+
 NO_PART_NUMBER = "no part number in the catalogue"
-LinkType = Literal["nvlink", "pcie", "infiniband", "roce", "any"]
-
-_PLACEHOLDER = re.compile(r"\{([^{}]{0,40})\}")
-# A draft holds ten steps; identifying the part and closing the ticket take two of them.
-MAX_STEPS = 8
-
-
-class KnownPart(BaseModel):
-    """A part that the topology may name, with its public vendor number and where that is published."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    reference: str = Field(min_length=1)
-    part_number: str = Field(min_length=1)
-    description: str = Field(min_length=1)
-    source: str = Field(min_length=1)
-
-
-class CatalogueEntry(BaseModel):
-    """One kind of link on one platform. Texts may hold the placeholders of `PLACEHOLDERS`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    entry_id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")
-    title: str = Field(min_length=1, max_length=120)
-    link_types: tuple[LinkType, ...] = Field(min_length=1)
-    default_for_its_link_types: bool = False
-    fault_types: tuple[FaultType, ...] = ()
-    part_references: tuple[str, ...] = ()
-    known_parts: tuple[KnownPart, ...] = ()
-    replaceable_part: str = Field(min_length=1, max_length=400)
-    sources: tuple[str, ...] = ()
-    tools: tuple[str, ...] = Field(min_length=1)
-    safety: tuple[str, ...] = Field(min_length=1)
-    drain: str = Field(min_length=1, max_length=400)
-    port_isolation: str = Field(min_length=1, max_length=600)
-    repair_steps: tuple[RepairStep, ...] = Field(min_length=1, max_length=MAX_STEPS)
-    test_after_repair: str = Field(min_length=1, max_length=400)
-    pass_criteria: tuple[str, ...] = Field(min_length=1)
-    rollback: str = Field(min_length=1, max_length=320)
-
-    @model_validator(mode="after")
-    def _check_texts(self) -> Self:
-        for text in self.worded():
-            unknown = set(_PLACEHOLDER.findall(text)) - PLACEHOLDERS
-            if unknown:
-                raise ValueError(f"unknown placeholder {sorted(unknown)} in: {text[:80]}")
-            if reasons := forbidden(text):
-                raise ValueError(f"{reasons[0]}: {text[:80]}")
-        if not any(char.isdigit() for text in self.pass_criteria for char in text):
-            raise ValueError("pass_criteria hold no figure, so nobody could tell pass from fail")
-        return self
-
-    def worded(self) -> list[str]:
-        """Every text that a technician is asked to act on, except safety and tools."""
-        steps = [text for step in self.repair_steps for text in (step.do, step.proves)]
-        single = [self.replaceable_part, self.drain, self.port_isolation, self.test_after_repair]
-        return [*single, *steps, *self.pass_criteria, self.rollback]
-
-    def known_part(self, reference: str) -> KnownPart | None:
-        """The known part with this reference, letter case aside, else None."""
-        wanted = reference.strip().casefold()
-        return next(
-            (part for part in self.known_parts if part.reference.casefold() == wanted), None
-        )
-
-    def answers_to(self, reference: str) -> bool:
-        """True when the topology's part reference names this entry or one of its parts."""
-        wanted = reference.strip().casefold()
-        names = {self.entry_id, *(name.casefold() for name in self.part_references)}
-        return bool(wanted) and (wanted in names or self.known_part(reference) is not None)
+_REMEDY = (
+    "correct that field of the file; docs/how_to/parts_catalogue.md and the shipped entries show the shape, "
+    "and `fabric-pipeline catalogue check` reads the folder again"
+)
+_EMPTY_REMEDY = (
+    "run from a checkout of the project, or let FABRIC_CATALOGUE name the folder of your catalogue"
+)
+# One mistake tends to be in every file; a list of more problems than this is not read to its end.
+_MOST_PROBLEMS = 40
 
 
 class Catalogue(BaseModel):
@@ -104,14 +58,11 @@ class Catalogue(BaseModel):
 
     @model_validator(mode="after")
     def _check_unique(self) -> Self:
-        names = [entry.entry_id for entry in self.entries]
-        names += [
-            ref.casefold() for e in self.entries for ref in e.part_references if ref != e.entry_id
-        ]
-        names += [part.reference.casefold() for e in self.entries for part in e.known_parts]
         defaults = [f"default for {kind}" for e in self.entries for kind in _defaults_of(e)]
-        for group in (names, defaults):
-            twice = sorted({name for name in group if group.count(name) > 1})
+        ids = [entry.entry_id for entry in self.entries]
+        names = [name for entry in self.entries for name in _names_of(entry)]
+        for group in (ids, names, defaults):
+            twice = sorted(name for name, count in Counter(group).items() if count > 1)
             if twice:
                 raise ValueError(f"stated by more than one entry: {', '.join(twice)}")
         if "default for any" not in defaults:
@@ -119,15 +70,9 @@ class Catalogue(BaseModel):
         return self
 
     def entry_for(self, incident: IncidentRecord) -> CatalogueEntry:
-        """The entry for the incident: by fault type, part reference, link type, else the fallback."""
-        kind = link_kind(incident)
-        for entry in self.entries:
-            if incident.fault_type in entry.fault_types and {kind, "any"} & set(entry.link_types):
-                return entry
-        for entry in self.entries:
-            if kind in entry.link_types and entry.answers_to(incident.part_reference):
-                return entry
-        return self._default(kind) or self.fallback
+        """The entry for the incident: by fault type, part reference, platform, else the general one."""
+        found = entry_for(self.entries, incident)
+        return found or self._default(link_kind(incident)) or self.fallback
 
     @property
     def fallback(self) -> CatalogueEntry:
@@ -138,46 +83,73 @@ class Catalogue(BaseModel):
         return next((entry for entry in self.entries if kind in _defaults_of(entry)), None)
 
 
-def link_kind(incident: IncidentRecord) -> str:
-    """Link type of the incident, from its field or else from the component id; "" when unknown."""
-    interface = parse_component(incident.isolated_component).interface
-    return incident.link_type.strip().casefold() or link_type_of(interface)
-
-
 def load_catalogue(folder: Path) -> Catalogue:
     """Read and validate every `*.yaml` of a folder, one entry a file; BadInputError names what is wrong."""
-    files = sorted(folder.glob("*.yaml"))
-    if not files:
+    catalogue, problems = _read(folder)
+    if catalogue is None:
         raise BadInputError(
-            f"no parts catalogue: {folder} holds no *.yaml file",
-            "run from a checkout of the project, or put the catalogue files there",
+            f"parts catalogue {problems[0]}", _REMEDY if _files(folder) else _EMPTY_REMEDY
         )
-    entries = [_entry(file) for file in files]
+    return catalogue
+
+
+def catalogue_problems(folder: Path) -> list[str]:
+    """Everything that is wrong with a catalogue, each with file and field; empty when it can be used."""
+    return _read(folder)[1][:_MOST_PROBLEMS]
+
+
+def catalogue_schema() -> dict[str, Any]:
+    """JSON Schema of one file of the catalogue."""
+    return CatalogueEntry.model_json_schema(by_alias=True)
+
+
+def named_part(entry: CatalogueEntry, incident: IncidentRecord) -> KnownPart | None:
+    """The part with a public number that the topology names, by its part reference or cable part number."""
+    return entry.known_part(incident.part_reference) or entry.known_part(incident.cable.part_number)
+
+
+def _read(folder: Path) -> tuple[Catalogue | None, list[str]]:
+    files = _files(folder)
+    if not files:
+        return None, [f"{folder} holds no *.yaml file"]
+    entries, problems = [], []
+    for file in files:
+        entry, found = _entry(file)
+        entries += [entry] if entry else []
+        problems += [f"{file}: {problem}" for problem in found]
+    if problems:
+        return None, problems
     try:
-        return Catalogue(entries=tuple(entries))
+        return Catalogue(entries=tuple(entries)), []
     except ValidationError as error:
-        raise BadInputError(f"parts catalogue {folder}: {_first(error)}", _REMEDY) from error
+        return None, [f"{folder}: {problem}" for problem in _problems(error)]
 
 
-_REMEDY = "correct the catalogue file; docs and the shipped entries show the shape"
+def _files(folder: Path) -> list[Path]:
+    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
 
 
-def _entry(file: Path) -> CatalogueEntry:
+def _entry(file: Path) -> tuple[CatalogueEntry | None, list[str]]:
     try:
         content: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return CatalogueEntry.model_validate(content)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadInputError(
-            f"parts catalogue {file}: no readable YAML ({error})", _REMEDY
-        ) from error
+        return CatalogueEntry.model_validate(content), []
     except ValidationError as error:
-        raise BadInputError(f"parts catalogue {file}: {_first(error)}", _REMEDY) from error
+        return None, _problems(error)
+    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
+        return None, [f"no readable YAML ({' '.join(str(error).split())[:300]})"]
 
 
-def _first(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"]) or "as a whole"
-    return f"{where}: {problem['msg']}"
+def _problems(error: ValidationError) -> list[str]:
+    return [
+        f"{'.'.join(str(part) for part in one['loc']) or 'as a whole'}: {one['msg']}"
+        for one in error.errors()
+    ]
+
+
+def _names_of(entry: CatalogueEntry) -> set[str]:
+    """Names by which a topology may mean this entry, once each."""
+    parts = {part.reference.casefold() for part in entry.known_parts}
+    return {entry.entry_id, *(name.casefold() for name in entry.part_references), *parts}
 
 
 def _defaults_of(entry: CatalogueEntry) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """What a drafter may see: a bounded, cleaned and clearly quoted structure of one incident.
 
 Every string passes `sanitise.clean`, every list has a length limit, and what was left off is counted.
-Evidence excerpts are given one at a time by a tool of the agent, never in the first message.
+Evidence excerpts are given one at a time by a tool of the agent, never in the first message. What is
+looked up in the fabric around the incident is the business of `drafting.surroundings`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fabric_pipeline.drafting.catalogue import CatalogueEntry
 from fabric_pipeline.drafting.sanitise import clean
 from fabric_pipeline.incidents.record import Evidence, IncidentRecord
 
-# Bounds of one prompt: about 20,000 characters in the worst case, some 5,000 tokens.
+# Bounds of what an incident alone fills: some 20,000 characters or 7,000 tokens for a rich record.
 MAX_ITEMS = 24
 MAX_TEXT = 400
 MAX_NUMBERS = 60
@@ -26,14 +27,17 @@ CLOSE_TAG = "</incident_data>"
 def drafter_facts(incident: IncidentRecord, entry: CatalogueEntry) -> dict[str, Any]:
     """The facts of one incident and its catalogue entry, ready to be shown as data.
 
-    Keys: `fault`, `place`, `far_place`, `reasoning`, `rules`, `evidence` (id and what it shows),
-    `numbers`, `catalogue`, and `left_off` with the count of items that did not fit.
+    Keys: `fault`, `place`, `far_place`, `cable`, `platform`, `spares`, `reasoning`, `rules`, `evidence`
+    (id and what it shows), `numbers`, `catalogue`, and `left_off` with the count of what did not fit.
     """
     left_off: dict[str, int] = {}
     return {
         "fault": _fault(incident),
         "place": bounded(incident.place.model_dump()),
         "far_place": bounded(incident.far_place.model_dump()),
+        "cable": bounded(incident.cable.model_dump()),
+        "platform": bounded(incident.platform.model_dump()),
+        "spares": _some([spare.model_dump() for spare in incident.spares], "spares", left_off),
         "reasoning": _some(incident.reasoning, "reasoning", left_off),
         "rules": _some([rule.model_dump() for rule in incident.rules], "rules", left_off),
         "evidence": _some([_headline(item) for item in incident.evidence], "evidence", left_off),
@@ -94,27 +98,27 @@ def alternative_facts(incident: IncidentRecord) -> list[Any]:
 
 def as_data(facts: object) -> str:
     """Facts as JSON between tags that no string inside can close, because `<` and `>` are escaped."""
-    text = json.dumps(facts, ensure_ascii=False, indent=1, default=str)
+    text = json.dumps(facts, ensure_ascii=False, default=str)
     body = text.replace("<", "\\u003c").replace(">", "\\u003e")
     return f"{OPEN_TAG}\n{body}\n{CLOSE_TAG}"
 
 
-def bounded(value: Any) -> Any:
+def bounded(value: Any, longest: int = MAX_TEXT) -> Any:
     """The same structure with every string cleaned, every list cut and nothing deeper than 4 levels."""
-    return _bounded(value, 4)
+    return _bounded(value, 4, longest)
 
 
-def _bounded(value: Any, depth: int) -> Any:
+def _bounded(value: Any, depth: int, longest: int) -> Any:
     if isinstance(value, str):
-        return clean(value, MAX_TEXT)
+        return clean(value, longest)
     if isinstance(value, (bool, int, float)) or value is None:
         return value
     if depth and isinstance(value, Mapping):
         items = list(value.items())[:MAX_NUMBERS]
-        return {clean(str(key), 80): _bounded(item, depth - 1) for key, item in items}
+        return {clean(str(key), 80): _bounded(item, depth - 1, longest) for key, item in items}
     if depth and isinstance(value, Sequence):
-        return [_bounded(item, depth - 1) for item in value[:MAX_ITEMS]]
-    return clean(str(value), MAX_TEXT)
+        return [_bounded(item, depth - 1, longest) for item in value[:MAX_ITEMS]]
+    return clean(str(value), longest)
 
 
 def _fault(incident: IncidentRecord) -> dict[str, Any]:

@@ -6,6 +6,7 @@ ticket. Which of these failures are worth another try is decided by the client a
 
 from __future__ import annotations
 
+from fabric_pipeline.drafting.budget import BudgetSpentError
 from fabric_pipeline.drafting.sanitise import clip, figure
 
 _BY_STATUS = {
@@ -31,7 +32,8 @@ def expected_errors() -> tuple[type[Exception], ...]:
     from pydantic_ai.exceptions import AgentRunError, UserError
 
     of_libraries = (AgentRunError, UserError, AnthropicError, httpx2.HTTPError, httpx2.InvalidURL)
-    return (*of_libraries, OSError, ValueError, TypeError, AttributeError, LookupError)
+    plain = (OSError, ValueError, TypeError, AttributeError, LookupError)
+    return (BudgetSpentError, *of_libraries, *plain)
 
 
 def reason_for(error: Exception, timeout_s: float, last_stop: str, refused: list[str]) -> str:
@@ -39,6 +41,8 @@ def reason_for(error: Exception, timeout_s: float, last_stop: str, refused: list
 
     `last_stop` is why the model stopped its last answer, `refused` what our checks said to it.
     """
+    if isinstance(error, BudgetSpentError):
+        return "what the budget of the run left for this draft was used up without a usable answer"
     return (
         _http(error)
         or _timing(error, timeout_s)

@@ -1,7 +1,8 @@
 """Texts that no draft may contain: orders to act on machines, words on approval, markup, disguise.
 
 Pure: text in, reasons out. The list errs on the side of refusing, because a refused wording costs one
-more attempt and an accepted one may cost a cluster. Facts and figures are checked in `drafting.verify`.
+more attempt and an accepted one may cost a cluster. The orders themselves stand in `drafting.orders`;
+facts and figures are checked in `drafting.verify`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ import re
 import unicodedata
 from functools import lru_cache
 
-# Letters of other scripts that look like Latin ones, and digits read as letters.
-_LOOKALIKES = str.maketrans("аеорсухіѕԁոкмтвнɡıο", "aeopcyxisdnkmtbhgio")
-_DIGITS_AS_LETTERS = str.maketrans("013457@$!", "oieastasi")
-_SPACED_LETTERS = re.compile(r"(?<!\w)(?:\w[\W_]){3,24}\w(?!\w)")
+from fabric_pipeline.drafting.disguise import decoded, fold, is_encoded, readings
+from fabric_pipeline.drafting.orders import RULES, VOCABULARY
+
+# No field of a ticket or record is longer; what is beyond is not read, and the text is refused.
+MAX_CHARACTERS = 20_000
 # A counter that went back to zero is a fact about data, not an order.
 _COUNTER_RESET = re.compile(
     r"\bcounters?[\W_]{1,3}(?:(?:value|was|were|is|are|has|have|had|been)\W{1,3}){0,3}resets?\b"
@@ -26,81 +28,19 @@ _RESTART_AS_CAUSE = re.compile(
     r"(?! (?:the|a|it|its|all|this|that|every|node|gpu|port|link|switch)\b)"
 )
 _READABLE_LETTERS = frozenset("µμΩα")
-
-
-def _loose(word: str) -> str:
-    """Pattern for a word whose letters may be pulled apart by up to two other characters."""
-    return r"\b" + r"[\W_]{0,2}".join(word)
-
-
-_SOME = r"(?:\w{1,30}\W{1,3}){0,6}"
-_FEW = r"(?:\w{1,30}\W{1,3}){0,3}"
-_PART = r"(?:port|link|interface|node|host|nic|adapter|gpu|card|switch|lane)"
-_IMAGE = r"(?:firmware|fw|vbios|bios|eeprom|nvram|microcode)"
-
-_POWER_VERB = (
-    r"\b(?:cycl|cut|kill|remov|drop|toggl|switch|turn|pull)\w{0,4}[\s-]{1,3}(?:off\W{1,3})?"
-)
-_WRITE_VERB = r"\b(?:re)?(?:flash|burn|upgrad|updat|downgrad|install(?!ed)|writ|program)\w{0,5}(?!\W{1,3}down)\W{1,3}"
-_TOOLS = (
-    r"\b(?:ipmi|mlxfw\w{0,20}|mlxreg|mst[\W_]?(?:flint|config|fw\w{0,20})|flint|racadm|redfish|nvflash"
-    r"|nvfwupd\w{0,8}|systemctl|init[\W_]{1,2}[06o]|telinit|sudo|rmmod|modprobe|insmod|devmem2?"
-    r"|ip\W{1,3}link\W{1,3}set|ifconfig|ifdown|nmcli|ssh|bash|curl|wget)\b|/sys/|/proc/"
-)
-_SMI = r"\bnvidia[\W_]{0,2}smi\b"
-_SMI_SWITCHES = r"(?:r|re|gpu-?reset|pm|pl|ac|rac|lgc|rgc|mig|gom|sc)"
-
-_ORDERS: dict[str, tuple[str, ...]] = {
-    "reboot": (_loose("reboot"), _loose("restart"), r"\bneustart|\breinici|\bredemarr|\briavvi"),
-    "reset": (_loose("reset") + r"(?:s|ted|ting)?\b",),
-    "power action": (
-        r"\bpower(?:ed|ing|s)?[\W_]{0,3}off\b|" + _loose("powercycl"),
-        r"(?<!optical )(?<!receive )(?<!rx )(?<!tx )\bpower(?:ed|ing)?[\W_]{0,3}down\b",
-        _POWER_VERB + r"(?:(?:the|ac|dc|node|its|host)\W{1,3}){0,2}power\b",
-    ),
-    "switching off": (
-        _loose("shutdown"),
-        r"\b(?:shut|turn)\w{0,4}\W{1,3}" + _FEW + r"(?:off|down)\b",
-        r"\bswitch\w{0,3}\W{1,3}off\b",
-        r"\b(?:shut\w{0,4}|bounc\w{1,3}|toggl\w{1,3})\W{1,3}" + _FEW + _PART + r"\b",
-        r"\badmin(?:istrative(?:ly)?)?[\W_]{1,3}(?:down|shut)",
-    ),
-    "disabling": (_loose("disabl"), r"\bde[\W_]?activat|\bblack[\W_]?list|\bblock[\W_]?list"),
-    "scheduler or cluster command": (r"\b(?:un)?cordon|\bkubectl|\bscontrol|\bevict",),
-    "register write": (
-        r"\b(?:writ|pok|set|modif|chang|program)\w{0,4}\W{1,3}" + _SOME + r"registers?\b",
-    ),
-    "firmware write": (
-        _WRITE_VERB + _SOME + _IMAGE + r"\b",
-        _IMAGE + r"\W{1,3}" + _SOME + r"(?:re)?(?:flash|burn|upgrad|updat|downgrad|install(?!ed))",
-    ),
-    "driver command": (r"\b(?:un|re)load\w{0,3}\W{1,3}" + _SOME + r"(?:driver|kernel module)",),
-    "command of a tool": (
-        _loose("ipmitool") + "|" + _loose("mlxconfig"),
-        r"\bib[-_]?port[-_]?state\b|\bset[-_]?pci\b",
-        _TOOLS,
-        r"\bethtool\W{1,3}(?:r\b|reset|negotiate|change|set)",
-        r"\bperfquery\W{1,3}r\b|\bmlxlink\b.{0,60}?\s-{1,2}(?:a|port_state)\b",
-        _SMI + r".{0,40}?\s-{1,2}" + _SMI_SWITCHES + r"\b",
-        _SMI + r"\s{1,3}-{1,2}[ecp]\b",
-    ),
-    "word on approval or review": (
-        r"(?<!vendor.)(?<!manufacturer.)\bapprov|\bpre[\W_]?authori[sz]|\bsign(?:ed)?[\W_]{1,2}off\b",
-        r"\b(?:skip|bypass|without|no)\W{1,3}(?:\w{1,20}\W{1,3}){0,2}review\b",
-    ),
-    "word meant for a language model": (
-        r"\bignor(?:e|ing)\W{1,3}"
-        + _SOME
-        + r"(?:above|previous|prior|instruction|rule)|\bsystem prompt",
-    ),
-}
-_RULES = tuple(
-    (label, re.compile(pattern)) for label, group in _ORDERS.items() for pattern in group
-)
-
 _MARKUP = re.compile(
-    r"```|\]\(|<[/!]?[a-z]|<!--|https?:|javascript:|\$\(|&#?\w{1,8};", re.IGNORECASE
+    r"```|\]\(|\]\[|!\[|\*\*\S|__\S|~~\S|<[/!]?[a-z]|<!--|\b[a-z][a-z0-9+.-]{1,12}://|\bwww\.|javascript:|mailto:"
+    r"|\bdata:[a-z]+/|\$\(|\$\{|\{\{|&#?\w{1,8};|^\s{0,3}#{1,6}\s|^\s{0,3}[=@]|[=@]\s{0,2}[a-z]{3,20}\("
+    r"|\b[a-z0-9-]{2,40}\.(?:com|net|org|io|dev|example|info|biz|xyz|ru|cn|site|cloud)\b|\x1b|\[\d{1,2}(?:;\d{1,3})*m",
+    re.IGNORECASE | re.MULTILINE,
 )
+# Function words that English does not have; two different ones in one text are no English.
+_FOREIGN_WORDS_TEXT = (
+    "der das und ist nicht bitte auf eine einen einem wird werden sofort le les et pour avec "
+    "est une du puis veuillez el los las por una il gli che della het een niet uma nao voce "
+    "muy para todo todos nie oraz ve bir och att inte"
+)
+_FOREIGN_WORDS = frozenset(_FOREIGN_WORDS_TEXT.split())
 
 
 @lru_cache(maxsize=4096)
@@ -109,29 +49,36 @@ def forbidden(text: str, *, own_words: bool = False) -> tuple[str, ...]:
 
     `own_words` is for sentences of the diagnosis itself: there a restart may be named as a cause.
     """
-    reasons = {f"it asks for or names a {label}" for label in _orders(text, own_words)}
-    if _MARKUP.search(text):
+    head = text[:MAX_CHARACTERS]
+    named = (
+        f"{'an' if label[0] in 'aeiou' else 'a'} {label}" for label in _orders(head, own_words)
+    )
+    reasons = {f"it asks for or names {what}" for what in named}
+    if len(text) > MAX_CHARACTERS:
+        reasons.add("it is longer than any field")
+    if _MARKUP.search(head):
         reasons.add("it contains markup, a link or code")
-    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in text):
+    if is_encoded(head):
+        reasons.add("it contains encoded text")
+    if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn") for char in head):
         reasons.add("it contains invisible characters")
-    if any(_foreign(char) for char in text):
+    if any(_foreign(char) for char in head):
         reasons.add("it contains letters of another script")
     return tuple(sorted(reasons))
 
 
+def in_other_words(text: str) -> list[str]:
+    """A reason when a sentence is not in English, so that no list of words could judge it."""
+    words = set(re.findall(r"[^\W\d_]+", text.casefold()))
+    return ["it is not in English"] if len(words & _FOREIGN_WORDS) >= 2 else []
+
+
 def _orders(text: str, own_words: bool) -> set[str]:
-    plain = _COUNTER_RESET.sub(" ", _fold(text))
-    plain = _RESTART_AS_CAUSE.sub(" ", plain) if own_words else plain
-    spelled = _SPACED_LETTERS.sub(lambda hit: re.sub(r"[\W_]", "", hit.group()), plain)
-    readings = {plain, spelled, plain.translate(_DIGITS_AS_LETTERS)}
-    return {label for reading in readings for label, rule in _RULES if rule.search(reading)}
-
-
-def _fold(text: str) -> str:
-    """Lower case, accents and invisible characters gone, lookalike letters turned into Latin ones."""
-    parts = unicodedata.normalize("NFKD", text)
-    kept = "".join(char for char in parts if unicodedata.category(char) not in ("Mn", "Cf"))
-    return kept.casefold().translate(_LOOKALIKES)
+    folded = _COUNTER_RESET.sub(" ", fold(text))
+    if own_words:
+        folded = _RESTART_AS_CAUSE.sub(" ", folded)
+    found = readings(folded, VOCABULARY) | decoded(text, folded)
+    return {label for reading in found for label, rule in RULES if rule.search(reading)}
 
 
 def _foreign(char: str) -> bool:

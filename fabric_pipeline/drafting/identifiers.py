@@ -35,10 +35,11 @@ _NUMBER = re.compile(
     r"(?P<unit>-?[a-zµμω%°/²×]{0,16})$",
     re.IGNORECASE,
 )
+_FALSE_PRECISION = re.compile(r"^[\d,]+\.0+$")
 _THOUSANDS = re.compile(r"^\d{1,3}(?:,\d{3})+(?:\.\d+)?$")
 _CAPITAL_NAME = re.compile(
-    r"\b(?:[Rr]ack|[Rr]ow|[Ss]ite|[Ss]erial|[Cc]age|[Hh]all)\b(?: (?:number|id|label|no\.?))?\s*[:#]?\s"
-    r"(?P<name>[A-Z][A-Z0-9._-]{0,12})\b"
+    r"\b(?:[Rr]ack|[Rr]ow|[Ss]ite|[Ss]erial|[Cc]age|[Hh]all|[Uu]nit|[Ss]lot|[Aa]sset tag|[Pp]ort|[Nn]ode)\b"
+    r"(?: (?:number|id|label|no\.?))?\s{0,3}[:#]?\s(?P<name>[A-Z][A-Z0-9._-]{0,12})(?![\w-])"
 )
 # "One" and "two" are too common to be figures, and "both" needs no proof.
 _UNITS = (
@@ -100,10 +101,10 @@ def collect(texts: Iterable[str], names: Iterable[str] = ()) -> Known:
 
 
 def spellings(value: float) -> set[str]:
-    """The number as text, and its roundings to 0 to 4 decimals that stay within 0.5 % of it."""
+    """The number as text, and its roundings (to 0 to 4 decimals, to 3 digits) within 0.5 % of it."""
     if isinstance(value, int) or not math.isfinite(value):
         return {str(value)}
-    rounded = {f"{value:.{decimals}f}" for decimals in range(5)}
+    rounded = {f"{value:.{decimals}f}" for decimals in range(5)} | {f"{value:.3g}"}
     return {repr(value)} | {
         text for text in rounded if abs(float(text) - value) <= 0.005 * abs(value)
     }
@@ -134,7 +135,7 @@ def strangers(text: str, known: Known, steps: int = 0) -> list[str]:
     )
     unknown += [token for token in _tokens(rest) if not _is_known(token, known)]
     unknown += [word for word in _words(text) if not _word_known(word, known)]
-    capitals = [hit["name"] for hit in _CAPITAL_NAME.finditer(text)]
+    capitals = [hit["name"].strip(_EDGES) for hit in _CAPITAL_NAME.finditer(text)]
     unknown += [found for found in capitals if found.lower() not in known.tokens]
     return list(dict.fromkeys(unknown))[:8]
 
@@ -173,6 +174,8 @@ def _is_known(token: str, known: Known) -> bool:
     figures = _figures(token)
     if figures is None:
         return token.lower() in known.tokens
+    if _FALSE_PRECISION.search(token) and token.replace(",", "") not in known.tokens:
+        return False  # `1,342.0` is no rounding of 1342.5, although `1,342` is
     return all(figure in known.figures for figure in figures)
 
 
@@ -191,6 +194,8 @@ def _figure(token: str) -> Decimal | None:
     if not found:
         return None
     text = found["value"].replace("−", "-")
+    if len(text) > 1 and text[0] == "0" and text[1].isdigit():
+        return None  # `007` is a label, no count
     if "," in text and not _THOUSANDS.match(text):
         return None
     return Decimal(text.replace(",", ""))

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 
 from fabric_pipeline.drafting.forbidden import forbidden
-from fabric_pipeline.drafting.sanitise import clean
+from fabric_pipeline.drafting.sanitise import clean, figure
 from fabric_pipeline.incidents.record import IncidentRecord, Place
 from fabric_pipeline.model.components import UNKNOWN, device_of, gpu_index, parse_component
 
@@ -89,20 +89,47 @@ def gpu_number(incident: IncidentRecord) -> int | None:
 
 
 def cable(incident: IncidentRecord) -> str:
-    """`cable C-1042`, or words that say no label is known."""
+    """`cable C-1042 (aqua MMF, 20 m)`, or words that say no label is known."""
     label = name(incident.cable_id, "cable")
-    return f"cable {label}" if label else "the cable of this link (label not known)"
+    looks = f" ({look})" if (look := cable_look(incident)) else ""
+    return f"cable {label}{looks}" if label else f"the cable of this link (label not known){looks}"
+
+
+def cable_look(incident: IncidentRecord) -> str:
+    """Colour, medium and length of the cable as far as stated, such as `aqua MMF, 20 m`."""
+    facts = incident.cable
+    words = [facts.colour, facts.medium]
+    plain = " ".join(word for word in words if word and name(word, "cable") == word)
+    length = "" if facts.length_m is None else f"{figure(facts.length_m)} m"
+    return ", ".join(part for part in (plain, length) if part)
 
 
 def position(place: Place) -> str:
     """Site, row, rack and unit in one phrase, "" when the topology states no rack."""
+    return _position(place, [("site", place.site), ("row", place.row)], "")
+
+
+def way_to(place: Place) -> str:
+    """The same with hall, cage and the side of the rack to stand at: how to walk there."""
+    halls = [("site", place.site), ("hall", place.hall), ("cage", place.cage), ("row", place.row)]
+    return _position(place, halls, name(place.face, "face"))
+
+
+def _position(place: Place, before: list[tuple[str, str]], face: str) -> str:
     rack = name(place.rack, "rack")
     if not rack:
         return ""
-    parts = [("site", place.site), ("row", place.row)]
-    before = [f"{what} {name(text, what)}" for what, text in parts if name(text, what)]
     unit = name(place.unit, "unit")
-    return ", ".join([*before, f"rack {rack}", f"unit {unit}" if unit else "unit not known"])
+    parts = [_called(what, text) for what, text in before if name(text, what)]
+    parts += [f"rack {rack}", f"unit {unit}" if unit else "unit not known"]
+    side = f"at the {face}" if face.casefold() in ("front", "rear", "back") else f"face {face}"
+    return ", ".join([*parts, side] if face else parts)
+
+
+def _called(what: str, text: str) -> str:
+    """`hall 2`, and not `hall hall 2` where the name holds the word already."""
+    known = name(text, what)
+    return known if known.casefold().startswith(what) else f"{what} {known}"
 
 
 def moment(at: datetime) -> str:

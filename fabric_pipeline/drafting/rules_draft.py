@@ -7,38 +7,52 @@ order or like markup is left out and the ticket says so; facts stay in their fie
 from __future__ import annotations
 
 from fabric_pipeline.drafting import places
-from fabric_pipeline.drafting.assemble import Authorship, assemble, fault_line
-from fabric_pipeline.drafting.catalogue import NO_PART_NUMBER, Catalogue, CatalogueEntry
+from fabric_pipeline.drafting.assemble import Authorship, assemble
+from fabric_pipeline.drafting.catalogue import (
+    NO_PART_NUMBER,
+    Catalogue,
+    CatalogueEntry,
+    named_part,
+)
 from fabric_pipeline.drafting.forbidden import forbidden
+from fabric_pipeline.drafting.history import NO_HISTORY, TicketHistory
+from fabric_pipeline.drafting.history_words import offenders, tried_before
+from fabric_pipeline.drafting.repair_steps import repair_steps
 from fabric_pipeline.drafting.sanitise import clean, clip, figure
+from fabric_pipeline.drafting.ticket_facts import gpu_hours
 from fabric_pipeline.incidents.record import Evidence, IncidentRecord
-from fabric_pipeline.incidents.ticket import DraftText, EvidenceStatement, RepairStep, TicketDraft
+from fabric_pipeline.incidents.ticket import DraftText, EvidenceStatement, TicketDraft
 from fabric_pipeline.model.components import device_of, gpu_index, nvlink_index, parse_component
 
 LEFT_OUT = (
     "A sentence was left out here because it reads like an order; the incident record holds it."
 )
-_WAIT = "Wait for the confirmation that Port isolation and Drain ask for."
 _MAX_CLAIMS = 10
 _MAX_ALTERNATIVES = 8
 
 
 def draft_by_rules(
-    incident: IncidentRecord, catalogue: Catalogue, by: Authorship | None = None
+    incident: IncidentRecord,
+    catalogue: Catalogue,
+    by: Authorship | None = None,
+    history: TicketHistory = NO_HISTORY,
 ) -> TicketDraft:
     """A complete ticket without any model. `by` carries the note and tokens of a failed attempt."""
     entry = catalogue.entry_for(incident)
-    return assemble(incident, entry, draft_text(incident, entry), by or Authorship(drafter="rules"))
+    text = draft_text(incident, entry, history)
+    return assemble(incident, entry, text, by or Authorship(drafter="rules"), history=history)
 
 
-def draft_text(incident: IncidentRecord, entry: CatalogueEntry) -> DraftText:
+def draft_text(
+    incident: IncidentRecord, entry: CatalogueEntry, history: TicketHistory = NO_HISTORY
+) -> DraftText:
     """The worded part of the ticket."""
     return DraftText(
         title=clip(_title(incident), 140),
-        summary=clip(_summary(incident, entry), 900),
+        summary=clip(_summary(incident, entry, history), 900),
         evidence_statements=_statements(incident),
         alternatives=_alternatives(incident),
-        repair_steps=_steps(incident, entry),
+        repair_steps=repair_steps(incident, entry, history),
         rollback=clip(places.fill(entry.rollback, incident), 400),
     )
 
@@ -64,8 +78,9 @@ def _spoken(incident: IncidentRecord) -> str:
     return f"{places.name(part.interface, 'link') or 'a link (not known)'}{lane}"
 
 
-def _summary(incident: IncidentRecord, entry: CatalogueEntry) -> str:
-    stated = [_ends(incident), _since(incident), _impact(incident), _gaps(incident, entry)]
+def _summary(incident: IncidentRecord, entry: CatalogueEntry, history: TicketHistory) -> str:
+    before = [offenders(history, incident.repeat_count), tried_before(history)]
+    stated = [_ends(incident), _since(incident), _impact(incident), *before, _gaps(incident, entry)]
     told = [_safe(incident.summary, 300), *stated[:-1], _action(incident), stated[-1]]
     whole = " ".join(sentence for sentence in told if sentence)
     if not forbidden(whole, own_words=True):
@@ -99,15 +114,8 @@ def _impact(incident: IncidentRecord) -> str:
     if incident.affected_runs:
         parts.append(f"{_count(len(incident.affected_runs), 'training run')} affected")
     if incident.gpu_hours_lost is not None:
-        parts.append(
-            f"at least {figure(incident.gpu_hours_lost)} GPU-hours lost in the recorded collectives"
-        )
-    before = (
-        f" This part had {_count(incident.repeat_count, 'earlier ticket')}."
-        if incident.repeat_count
-        else ""
-    )
-    return (f"Impact: {'; '.join(parts)}." if parts else "") + before
+        parts.append(gpu_hours(incident.gpu_hours_lost))
+    return f"Impact: {'; '.join(parts)}." if parts else ""
 
 
 def _count(number: int, what: str) -> str:
@@ -130,7 +138,7 @@ def _gaps(incident: IncidentRecord, entry: CatalogueEntry) -> str:
         else []
     )
     gaps += [] if incident.fabric_or_switch_port or incident.far_end else ["far port"]
-    gaps += [] if entry.known_part(incident.part_reference) else [f"part number ({NO_PART_NUMBER})"]
+    gaps += [] if named_part(entry, incident) else [f"part number ({NO_PART_NUMBER})"]
     return f"Not known, ask before you go: {', '.join(gaps)}." if gaps else ""
 
 
@@ -147,7 +155,7 @@ def _statements(incident: IncidentRecord) -> list[EvidenceStatement]:
     ]
     rest = incident.evidence[len(first) :]
     if rest:
-        claim = f"{len(rest)} more places in the telemetry carry this diagnosis; the dossier quotes them."
+        claim = "The rest of the evidence carries this diagnosis too; the dossier quotes it."
         stated.append(
             EvidenceStatement(claim=claim, evidence_ids=[item.evidence_id for item in rest])
         )
@@ -167,52 +175,6 @@ def _claim(item: Evidence) -> str:
 def _alternatives(incident: IncidentRecord) -> list[str]:
     weighed = incident.alternatives[:_MAX_ALTERNATIVES]
     return [clip(_safe(f"{item.explanation}: {item.why_set_aside}", 400), 400) for item in weighed]
-
-
-def _steps(incident: IncidentRecord, entry: CatalogueEntry) -> list[RepairStep]:
-    middle = [
-        RepairStep(
-            do=clip(places.fill(step.do, incident), 400),
-            proves=clip(places.fill(step.proves, incident), 400),
-        )
-        for step in entry.repair_steps
-    ]
-    return [_find_it(incident), *middle, _hand_back(incident)]
-
-
-def _find_it(incident: IncidentRecord) -> RepairStep:
-    place, who = places.position(incident.place), places.node(incident)
-    serial = places.name(incident.place.node_serial, "serial")
-    label = places.name(incident.place.port_label, "port")
-    go = (
-        f"Go to {place} and find {who}."
-        if place
-        else f"The rack is not known: ask the inventory for {who}."
-    )
-    check = (
-        f"Compare the serial on the pull-out tab with {serial}." if serial else "Note its serial."
-    )
-    printed = f"The port is printed {label} on the box." if label else ""
-    do = " ".join(part for part in (go, check, printed, _WAIT) if part)
-    do = (
-        f"Find the machine by the fields of this ticket. {_WAIT}"
-        if forbidden(do, own_words=True)
-        else do
-    )
-    return RepairStep(
-        do=clip(do, 400),
-        proves="You stand at the right machine, and no job uses the link any more.",
-    )
-
-
-def _hand_back(incident: IncidentRecord) -> RepairStep:
-    do = (
-        "Run the test of this ticket, write old and new serials and every reading beside its pass criterion,"
-        " and tell the owner of the node or switch that the work is done."
-    )
-    fault = fault_line(incident).split(",")[0]
-    proves = f"All criteria met: the {fault} is repaired. One missed: follow Rollback."
-    return RepairStep(do=do, proves=clip(proves, 400))
 
 
 def _safe(text: str, limit: int) -> str:

@@ -28,7 +28,9 @@ def clean(text: str, limit: int = 400) -> str:
     """
     head = text[: max(4 * limit, 4000)]
     normal = unicodedata.normalize("NFC", _ANSI.sub(" ", head))
-    line = _SPACES.sub(" ", "".join(_visible(char) for char in normal)).strip()
+    is_plain = normal.isascii() and normal.isprintable()
+    shown = normal if is_plain else "".join(_visible(char) for char in normal)
+    line = _SPACES.sub(" ", shown).strip()
     cut = len(line) > limit or len(text) > len(head)
     return clip(line + ELLIPSIS, limit) if cut else line
 

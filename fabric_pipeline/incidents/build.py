@@ -25,10 +25,16 @@ from fabric_pipeline.incidents.record import (
     Severity,
     Symptom,
 )
+from fabric_pipeline.incidents.whereabouts import (
+    cable_of,
+    place_of,
+    platform_of,
+    service_of,
+    spares_of,
+)
 from fabric_pipeline.model.components import (
     component_id,
     device_of,
-    gpu_index,
     link_type_of,
     parse_component,
 )
@@ -174,16 +180,33 @@ def _where(finding: Finding, fault: FaultType, topology: Topology) -> dict[str, 
     stated = str(finding.numbers.get("link_type") or "")
     link_type = stated or (link.link_type if link else link_type_of(parsed.interface))
     action = action_for(fault, link_type, finding.is_link, _SEVERITY[finding.severity])
+    place = place_of(finding.component, topology)
+    far_place = place_of(far_end, topology) if far_end else Place()
+    cable, platform = (
+        cable_of(finding.component, topology),
+        platform_of(finding.component, far_end, topology),
+    )
+    part = link.part if link else ""
+    parts = [part, cable.part_number, platform.stated]
+    parts += [
+        number
+        for end in (place, far_place)
+        for number in (end.gpu_part_number, end.nic_part_number)
+    ]
     return {
         "isolated_component": finding.component,
         "far_end": far_end,
-        "place": _place(finding.component, topology),
-        "far_place": _place(far_end, topology) if far_end else Place(),
+        "place": place,
+        "far_place": far_place,
         "link_type": link_type if link_type in _LINK_TYPES else "",
         "fabric_or_switch_port": _switch_port(finding.component, far_end),
         "lane": parsed.lane,
         "cable_id": link.cable_id if link else "",
-        "part_reference": link.part if link else "",
+        "part_reference": part,
+        "cable": cable,
+        "platform": platform,
+        "service": service_of(_priority(finding), topology),
+        "spares": spares_of(parts, topology),
         "action_code": action,
         "action_text": ACTIONS[action],
     }
@@ -215,28 +238,6 @@ _LINK_TYPES = ("nvlink", "pcie", "infiniband", "roce", "ethernet")
 _KEPT_NUMBERS = (
     "counts", "max_rate_per_hour", "surprise", "peers", "overlap_share", "covered_share", "effect_pct", "q_value", "is_snapshot",
 )  # fmt: skip
-
-
-def _place(component: str, topology: Topology) -> Place:
-    parsed = parse_component(component)
-    where, device = topology.place(component), topology.device(component)
-    gpu = gpu_index(parsed.interface)
-    is_gpu = gpu is not None
-    return Place(
-        node=parsed.node,
-        site=str(where.get("site") or ""),
-        row=str(where.get("row") or ""),
-        rack=str(where.get("rack") or ""),
-        unit=str(where.get("unit") if where.get("unit") is not None else ""),
-        node_serial=str(where.get("serial") or ""),
-        socket=device.get("socket") if isinstance(device.get("socket"), int) else None,
-        gpu=gpu if is_gpu else topology.gpu_beside(component),
-        gpu_uuid=str(device.get("uuid") or "") if is_gpu else "",
-        gpu_serial=str(device.get("serial") or "") if is_gpu else "",
-        gpu_slot=str(device.get("slot") or "") if is_gpu else "",
-        pci=str(device.get("pci") or ""),
-        port_label=str(device.get("port_label") or ""),
-    )
 
 
 def _switch_port(component: str, far_end: str) -> str:

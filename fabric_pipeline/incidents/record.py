@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 FaultType = Literal[
     "physical_link_degradation",
@@ -96,17 +96,83 @@ class Place(BaseModel):
 
     node: str = ""
     site: str = ""
+    hall: str = ""
+    cage: str = ""
     row: str = ""
     rack: str = ""
     unit: str = ""
-    node_serial: str = ""
+    face: str = Field(default="", description="Side of the rack at which to stand: front or rear")
+    node_serial: str = Field(default="", description="Of the node, or of the switch at this end")
+    asset_tag: str = ""
     socket: int | None = None
     gpu: int | None = None
     gpu_uuid: str = ""
     gpu_serial: str = ""
+    gpu_part_number: str = ""
     gpu_slot: str = ""
+    slot: str = Field(
+        default="", description="Slot of the adapter, or of the switch in its chassis"
+    )
+    nic_serial: str = ""
+    nic_part_number: str = ""
     pci: str = ""
-    port_label: str = ""
+    port_label: str = Field(default="", description="As printed on the box, never derived")
+
+
+class CableFacts(BaseModel):
+    """What the topology says about the cable; empty fields are not stated."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    medium: str = Field(default="", description="Such as DAC, ACC, AOC, MMF, SMF")
+    length_m: float | None = None
+    connector: str = ""
+    colour: str = ""
+    serial: str = ""
+    part_number: str = ""
+
+
+class PlatformFacts(BaseModel):
+    """What tells which machine and link this is, for the choice of a catalogue entry.
+
+    Counts are None unless the topology lists links of the GPU; a partial list counts too low.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    stated: str = Field(default="", description="Platform of the node as the topology words it")
+    gpu_model: str = ""
+    nic_model: str = ""
+    nvlinks_of_gpu: int | None = None
+    nvswitches_of_gpu: int | None = Field(
+        default=None, description="NVSwitches that the NVLinks of the GPU end on"
+    )
+    nvlink_far_end: Literal["", "gpu", "nvswitch", "switch"] = Field(
+        default="", description="What the NVLink of the GPU ends on; `switch`: outside its node"
+    )
+    speed_gbps: float | None = Field(default=None, description="Nominal speed of the link in Gb/s")
+
+
+class ServiceFacts(BaseModel):
+    """Whom the ticket concerns and how fast, as the topology states it; empty when it does not."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    contact: str = Field(default="", description="A desk or role, not a person")
+    schedule: str = ""
+    customer_reference: str = ""
+    sla: str = Field(default="", description="For the priority of this incident")
+
+
+class Spare(BaseModel):
+    """A spare that fits the accused link, from the topology's list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    part: str
+    location: str
+    quantity: int | None = None
+    fits: str = Field(default="", description="Part reference or platform that it is for")
 
 
 class IncidentRecord(BaseModel):
@@ -138,6 +204,10 @@ class IncidentRecord(BaseModel):
     part_reference: str = Field(
         default="", description="Part id from the topology, a key of the parts catalogue"
     )
+    cable: CableFacts = Field(default_factory=CableFacts)
+    platform: PlatformFacts = Field(default_factory=PlatformFacts)
+    service: ServiceFacts = Field(default_factory=ServiceFacts)
+    spares: list[Spare] = Field(default_factory=list)
     fault_type: FaultType
     error_class: str = ""
     class_basis: str = Field(default="", description="measured, reported, proxy or snapshot")

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from fabric_pipeline.incidents.record import CableFacts
 
 TICKET_SCHEMA_VERSION = "2.0"
 Origin = Literal["topology", "telemetry", "rule", "catalogue", "drafted", "ledger"]
@@ -149,19 +152,6 @@ class FarPlace(BaseModel):
     rack: str = ""
     unit: str = ""
     serial: str = ""
-
-
-class CableFacts(BaseModel):
-    """What the topology says about the cable; empty fields are not stated."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    medium: str = Field(default="", description="Such as DAC, ACC, AOC, MMF, SMF")
-    length_m: float | None = None
-    connector: str = ""
-    colour: str = ""
-    serial: str = ""
-    part_number: str = ""
 
 
 class PartChoice(BaseModel):
@@ -339,6 +329,11 @@ class TicketDraft(BaseModel):
     @property
     def sha256(self) -> str:
         """Hash of the content that a reviewer approves: everything but accounts and failed attempts."""
-        body = self.model_dump(mode="json", exclude=set(_NOT_APPROVED))
-        text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return content_sha256(self.model_dump(mode="json", exclude=set(_NOT_APPROVED)))
+
+
+def content_sha256(body: Mapping[str, Any]) -> str:
+    """The same hash from a draft as JSON, whichever version of the model wrote it."""
+    kept = {name: value for name, value in body.items() if name not in _NOT_APPROVED}
+    text = json.dumps(kept, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

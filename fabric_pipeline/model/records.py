@@ -145,13 +145,16 @@ class TopologyPart:
     """What one file says about nodes, devices and links, in the shape of `topology.json`.
 
     `nodes`, `switches` and `links` hold dicts with the keys of design section 10; keys that the
-    file does not state are missing.
+    file does not state are missing. `service`: contact, schedule, customer_reference, sla by priority.
+    `spares`: part, location, quantity, fits.
     """
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
     switches: list[dict[str, Any]] = field(default_factory=list)
     links: list[dict[str, Any]] = field(default_factory=list)
     site: str = ""
+    service: dict[str, Any] = field(default_factory=dict)
+    spares: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -30,7 +30,12 @@ _NAMING = {
     "nvswitches": ("nvswitch", "pci", "name"),
     "pcie_switches": ("pcie_switch", "pci", "name"),
 }
-_STEADY = frozenset({"uuid", "serial", "slot", "socket", "pci", "pcie_switch"})
+_STEADY = frozenset({"uuid", "serial", "slot", "socket", "pci", "pcie_switch", "part_number"})
+# What cannot differ between two descriptions of one cable.
+_CABLE = ("cable", "medium", "length_m", "connector", "colour", "cable_serial", "cable_part_number")
+_PLACE = ("hall", "cage", "row", "rack", "unit", "face", "serial", "asset_tag")
+# No GPU has more NVLinks than this; it bounds the look-up of them.
+_MAX_NVLINKS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ class Topology:
         self.nodes: dict[str, dict[str, Any]] = {}
         self.switches: dict[str, dict[str, Any]] = {}
         self.links: list[Link] = []
+        self.service: dict[str, Any] = {}
+        self.spares: list[dict[str, Any]] = []
         self.conflicts: list[str] = []
         self._link_by_end: dict[str, Link] = {}
         self._position: dict[str, int] = {}  # of a link in `links`, by its end a
@@ -114,19 +121,42 @@ class Topology:
         return int(beside[0]) if len(beside) == 1 else None
 
     def place(self, component: str) -> dict[str, Any]:
-        """Site, row, rack, unit, serial of the node or switch; only keys that a source states."""
+        """Site, hall, cage, row, rack, unit, face, serial and asset tag of the node or switch, as far as stated."""
         parsed = parse_component(component)
         owner = self.nodes.get(parsed.node) or self.switches.get(device_of(parsed.interface)) or {}
-        keys = ("row", "rack", "unit", "serial")
-        found = {key: owner[key] for key in keys if owner.get(key) not in (None, "")}
+        found = {key: owner[key] for key in _PLACE if owner.get(key) not in (None, "")}
         return {"site": self.site, **found} if self.site else found
+
+    def port_label(self, component: str) -> str:
+        """What is printed beside this port of an adapter or switch, "" when no source states it."""
+        device = self.device(component)
+        labels = device.get("port_labels")
+        if isinstance(labels, dict):
+            port = parse_component(component).interface.partition("/")[2]
+            label = labels.get(port) or labels.get(port.removeprefix("port-"))
+            return str(label or "")
+        return str(device.get("port_label") or "")
+
+    def nvlinks_of(self, component: str) -> list[tuple[str, str]]:
+        """(end, far end) of the NVLinks that the sources list for the GPU of this component, by number."""
+        parsed = parse_component(component)
+        if gpu_index(parsed.interface) is None:
+            return []
+        gpu = device_of(parsed.interface)
+        ends = [component_id(parsed.node, f"{gpu}/nvlink-{n}") for n in range(_MAX_NVLINKS)]
+        return [(end, self.far_end(end)) for end in ends if end in self._link_by_end]
 
     def _note_conflict(self, text: str) -> None:
         if text not in self.conflicts:
             self.conflicts.append(text)
 
     def _add(self, part: TopologyPart) -> None:
+        if part.site and self.site and part.site != self.site:
+            self._note_conflict(f"site is {self.site!r} in one source and {part.site!r} in another")
         self.site = self.site or part.site
+        self._add_service(part.service)
+        for spare in part.spares:
+            self._add_spare(spare)
         for node in part.nodes:
             self._merge(self.nodes, str(node["node"]), node)
         for switch in part.switches:
@@ -136,10 +166,48 @@ class Topology:
             if link is not None:
                 self._add_link(link)
 
+    def _add_service(self, service: dict[str, Any]) -> None:
+        """Field by field and priority by priority: the first source wins, differences are noted."""
+        for key, value in service.items():
+            known = self.service.setdefault(key, {} if isinstance(value, dict) else "")
+            if isinstance(value, dict) and isinstance(known, dict):
+                self._merge_texts(f"service {key}", known, value)
+            else:
+                self._merge_texts("service", self.service, {key: value})
+
+    def _add_spare(self, spare: dict[str, Any]) -> None:
+        """One entry for a part at a place; another quantity for it in a second source is a conflict."""
+        named = [str(spare.get(key) or "") for key in ("part", "location", "fits")]
+        same = [
+            one
+            for one in self.spares
+            if [str(one.get(key) or "") for key in ("part", "location", "fits")] == named
+        ]
+        if not same:
+            self.spares.append(dict(spare))
+            return
+        place = f"spare {named[0]} at {named[1]}"
+        self._merge_texts(place, same[0], {"quantity": spare.get("quantity")})
+
+    def _merge_texts(self, place: str, known: dict[str, Any], new: dict[str, Any]) -> None:
+        for key, value in new.items():
+            if value in (None, ""):
+                continue
+            if known.get(key) in (None, ""):
+                known[key] = value
+            elif known[key] != value:
+                self._note_conflict(
+                    f"{place}: {key} is {known[key]!r} in one source and {value!r} in another"
+                )
+
     def _merge(self, known: dict[str, dict[str, Any]], name: str, new: dict[str, Any]) -> None:
         old = known.setdefault(name, {})
         for key, value in new.items():
             if value in (None, "", []):
+                continue
+            if isinstance(value, dict) and isinstance(old.get(key), dict):
+                old[key] = dict(old[key])
+                self._merge_texts(f"{name} {key}", old[key], value)
                 continue
             if key in old and old[key] != value and not isinstance(value, list):
                 self._note_conflict(
@@ -171,13 +239,16 @@ class Topology:
         return merged
 
     def _complete(self, known: Link, more: Link) -> None:
-        """Fill in what the first source of a link left open."""
+        """Fill in what the first source of a link left open; another cable is a conflict."""
         stated = {
             name: getattr(more, name)
             for name in ("link_type", "lanes", "speed_gbps", "cable_id", "part")
             if getattr(known, name) in (None, "") and getattr(more, name) not in (None, "")
         }
-        attributes = {**more.attributes, **known.attributes}
+        attributes = dict(known.attributes)
+        cable = {key: more.attributes.get(key) for key in _CABLE}
+        self._merge_texts(known.link_id, attributes, cable)
+        attributes = {**more.attributes, **attributes}
         link = replace(known, **stated, attributes=attributes)
         self.links[self._position[link.a]] = link
         self._link_by_end |= {

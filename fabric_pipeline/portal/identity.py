@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from starlette.requests import Request
 
@@ -42,6 +42,16 @@ class Visitor:
     name: str
     is_known: bool
     mode: AuthMode
+
+
+def auth_mode(text: str) -> AuthMode:
+    """The mode of this name; UsageError for another word."""
+    for mode in get_args(AuthMode):
+        if text == mode:
+            return cast(AuthMode, mode)
+    raise UsageError(
+        f"{text!r} is no way of knowing people", f"choose one of {', '.join(get_args(AuthMode))}"
+    )
 
 
 def check_auth(auth: Auth, host: str) -> None:

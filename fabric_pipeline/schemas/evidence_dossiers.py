@@ -8,7 +8,7 @@ TABLE = Table(
     grain="one dossier",
     description="BagIt folders with the excerpts, rows, queries and hashes behind an incident.",
     key=("drop", "incident_id"),
-    upstream=("incident_records",),
+    upstream=("incident_records", "ticket_drafts"),
     columns=(
         DROP,
         text("incident_id", "Incident", pattern="^INC-[0-9a-f]{12}$"),

@@ -23,6 +23,7 @@ from fabric_pipeline.errors import FabricError, UsageError
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.table import Table
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.audit_life import life_tables
 from fabric_pipeline.store.audit_tables import AUDIT_INFO, LEDGER_TABLES
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import connect, literal, quoted
@@ -151,6 +152,7 @@ def _add_ledger(con: duckdb.DuckDBPyConnection, ledger: Ledger, at: datetime) ->
         ("chain_head", ledger.chain_head()),
         ("chain_problems", "; ".join(problems) or "none"),
     ]
+    contents += life_tables(ledger)
     for table, records in [*contents, (AUDIT_INFO, facts)]:
         con.execute(f"CREATE TABLE {quoted(table.name)} AS {table.empty_sql()}")
         if records:

@@ -96,7 +96,7 @@ LEDGER_TABLES = (
             text("incident_id", "Incident it repairs"),
             _flag("is_current", "The newest revision of its ticket"),
             _flag("is_retired", "Its incident is no longer found in its drop"),
-            text("drafter", "claude or rules"),
+            text("drafter", "claude or rules; of an edited revision: whose words were edited"),
             text("model", "Model name, empty for the rules drafter"),
             text("prompt_version", "Version of the prompt"),
             whole("input_tokens", "Tokens read by the model"),
@@ -128,6 +128,66 @@ LEDGER_TABLES = (
         ),
         "SELECT seq, ticket_id, revision, draft_sha256, decision, reviewer, reason, at "
         "FROM reviews ORDER BY seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_edits",
+            "one edit by one person",
+            "Revisions that a person wrote over another one; who edited cannot approve them.",
+            _SEQ,
+            _TICKET,
+            _REVISION,
+            _DRAFT_HASH,
+            whole("base_revision", "Revision that the editor read and changed"),
+            text("base_sha256", "SHA-256 of the content of that revision"),
+            text("editor", "Who edited"),
+            text("reason", "Why, in the editor's words"),
+            text("diff", "Unified diff of both drafts as JSON, one line for each value"),
+            time("edited_at", "When (UTC)"),
+        ),
+        "SELECT seq, ticket_id, revision, draft_sha256, base_revision, base_sha256, editor, reason, "
+        "diff, at FROM edits ORDER BY seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_repairs",
+            "one repair as a person reported it",
+            "What was done to which link, with the serials that came out and went in.",
+            _SEQ,
+            text("incident_id", "Incident that was repaired"),
+            text("ticket_id", "Ticket that the repair follows; empty when none was named"),
+            text("component", "Component as the incident named it at that time"),
+            text("action", "Action of the catalogue's repair order"),
+            whole("step", "Step of that order; empty when it is none of its steps"),
+            text("part", "Part that was exchanged; empty when none was"),
+            text("old_serial", "Serial that came out; empty when not stated"),
+            text("new_serial", "Serial that went in; empty when not stated"),
+            text("repaired_by", "Who did it"),
+            time("repaired_at", "When it was done (UTC)"),
+            text("note", "In the technician's words"),
+            time("reported_at", "When it was recorded (UTC)"),
+        ),
+        "SELECT seq, incident_id, ticket_id, component, action, step, part, old_serial, new_serial, "
+        "repaired_by, repaired_at, note, at FROM repairs ORDER BY seq",
+    ),
+    LedgerTable(
+        _table(
+            "ledger_link_checks",
+            "one check of a once accused link in one drop",
+            "How links that were accused look in later drops; the newest check of a drop counts.",
+            _SEQ,
+            text("incident_id", "Incident that accused the link"),
+            _DROP,
+            text("component", "Component that was looked at"),
+            text("verdict", "clean, dirty (it errs) or unmeasured (the drop cannot tell)"),
+            time("window_start", "First moment that was measured (UTC); empty when none was"),
+            time("window_end", "Last moment that was measured (UTC); empty when none was"),
+            number("measured_s", "Seconds with counters of this link"),
+            text("facts", "What was compared with what, JSON"),
+            time("checked_at", "When it was recorded (UTC)"),
+        ),
+        "SELECT seq, incident_id, drop_id, component, verdict, window_start, window_end, "
+        "measured_s, facts, at FROM link_checks ORDER BY seq",
     ),
     LedgerTable(
         _table(
@@ -163,9 +223,10 @@ LEDGER_TABLES = (
         _table(
             "ledger_chain",
             "one link of the hash chain",
-            "One link per draft, retirement, review and publication, each over the one before.",
+            "One link per draft, edit, retirement, review, publication, repair and link check, each "
+            "over the one before.",
             _SEQ,
-            text("kind", "draft, retirement, review or publication"),
+            text("kind", "draft, edit, retirement, review, publication, repair or link_check"),
             whole("row_seq", "Number of the row in its table"),
             text("payload_sha256", "SHA-256 over the row as recorded"),
             text("prev_hash", "Hash of the link before"),

@@ -50,6 +50,11 @@ class LedgerChain(LedgerFile):
             row = con.execute("SELECT hash FROM chain ORDER BY seq DESC LIMIT 1").fetchone()
         return str(row["hash"]) if row else GENESIS
 
+    def chain_length(self) -> int:
+        """How many links the chain has."""
+        with self.reading() as con:
+            return int(con.execute("SELECT count(*) FROM chain").fetchone()[0])
+
     def verify_chain(self, known_heads: Iterable[str] = ()) -> list[str]:
         """What does not hold, in words; empty when everything does.
 

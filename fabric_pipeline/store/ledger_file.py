@@ -54,6 +54,19 @@ class LedgerFile:
             except sqlite3.DatabaseError as error:
                 raise self._unusable(error) from error
 
+    def missing_rules(self) -> list[str]:
+        """Triggers and views that a new ledger has and this file lacks or words otherwise.
+
+        They are the gate. Who may write the file can take them away and put them back, so that none
+        is missing now does not show that none ever was.
+        """
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+            _migrate(fresh)
+            wanted = _rules(fresh)
+        with self.reading() as con:
+            there = _rules(con)
+        return sorted(name for name, sql in wanted.items() if there.get(name) != sql)
+
     def _open(self) -> sqlite3.Connection:
         con = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
         try:
@@ -96,6 +109,11 @@ def utc_text(at: datetime) -> str:
     if at.tzinfo is None:
         raise ValueError("a time in the ledger needs a time zone")
     return at.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _rules(con: sqlite3.Connection) -> dict[str, str]:
+    sql = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
+    return {row[0]: row[1] for row in con.execute(sql)}
 
 
 def _migrate(con: sqlite3.Connection) -> None:

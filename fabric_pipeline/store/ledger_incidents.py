@@ -6,6 +6,7 @@ and judging repeats are done elsewhere.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from datetime import datetime
 
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.store.ledger_file import LedgerFile, utc_text
+
+# `serial` stands in the record's cable alone.
+_SERIAL_KEYS = ("gpu_serial", "nic_serial", "serial")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,23 @@ class LedgerIncidents(LedgerFile):
         with self.reading() as con:
             rows = con.execute(f"{sql} ORDER BY seq", params).fetchall()
         return [_observation(row) for row in rows]
+
+    def accused_with_serial(self, serial: str) -> list[IncidentRecord]:
+        """Standing records that accuse a component with this serial of a GPU, an adapter or a cable.
+
+        Looked for as it stands in the stored record, at both ends of the link, in order of recording.
+        """
+        if not serial:
+            return []
+        told = json.dumps(serial, ensure_ascii=False)
+        found = " OR ".join(["instr(json, ?) > 0"] * len(_SERIAL_KEYS))
+        with self.reading() as con:
+            rows = con.execute(
+                f"SELECT json FROM current_observations WHERE needs_ticket = 1 AND ({found}) "
+                "ORDER BY seq",
+                [f'"{key}":{told}' for key in _SERIAL_KEYS],
+            ).fetchall()
+        return [IncidentRecord.model_validate_json(row["json"]) for row in rows]
 
     def incident_history(self, incident_id: str) -> list[Observation]:
         """Every observation of one incident over all drops, the notes of absence included."""

@@ -1,7 +1,7 @@
 """Reviews by people and the publications that rest on them.
 
-Both bind to one revision and the hash of its content. The rules that refuse a publication stand in
-the file itself (`migrations/0001_init.sql`); here they only get a readable message.
+Both bind to one revision and the hash of its content. The rules that refuse a review or a
+publication stand in the file itself (`migrations/*.sql`); here they only get a readable message.
 """
 
 from __future__ import annotations
@@ -12,22 +12,11 @@ from datetime import datetime
 from typing import Literal
 
 from fabric_pipeline.errors import GateError, NotFoundError
-from fabric_pipeline.incidents.review import Decision, ReviewState, Standing
+from fabric_pipeline.incidents.review import ReviewState, Standing
 from fabric_pipeline.store.ledger_chain import append_link
+from fabric_pipeline.store.ledger_changes import why_newer
 from fabric_pipeline.store.ledger_drafts import stored_draft
 from fabric_pipeline.store.ledger_file import LedgerFile, utc_text
-
-TicketState = Literal["awaiting", "approved", "rejected", "published", "superseded"]
-
-_TICKETS = """
-SELECT d.*, r.seq AS review_seq, r.decision, r.reviewer, r.reason, r.at AS reviewed_at,
-       p.at AS published_at, p.outbox_file
-FROM current_drafts AS d
-LEFT JOIN reviews AS r ON r.seq = (
-    SELECT max(n.seq) FROM reviews AS n WHERE n.ticket_id = d.ticket_id AND n.revision = d.revision
-)
-LEFT JOIN published AS p ON p.ticket_id = d.ticket_id AND p.revision = d.revision
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +46,6 @@ class Publication:
     review_seq: int
     reviewer: str
     at: datetime
-    outbox_file: str
-
-
-@dataclass(frozen=True, slots=True)
-class TicketRow:
-    """A ticket's current revision and where it stands.
-
-    `superseded`: its incident is no longer found. `published` is about this revision, not an older
-    one. Review fields are empty while the state is `awaiting`.
-    """
-
-    ticket_id: str
-    drop: str
-    incident_id: str
-    revision: int
-    draft_sha256: str
-    state: TicketState
-    priority: str
-    title: str
-    link: str
-    drafter: str
-    drafted_at: datetime
-    reviewer: str
-    reason: str
-    reviewed_at: datetime | None
-    published_at: datetime | None
     outbox_file: str
 
 
@@ -148,7 +111,8 @@ class LedgerReviews(LedgerFile):
                 "ORDER BY seq DESC LIMIT 1",
                 [ticket_id, draft["revision"]],
             ).fetchone()
-        return _state(review, _standing(draft))
+            why = why_newer(con, ticket_id, draft["revision"])
+        return _state(review, _standing(draft), why)
 
     def review(self, seq: int) -> ReviewRow:
         """One review by its number; `NotFoundError` when there is none."""
@@ -162,6 +126,11 @@ class LedgerReviews(LedgerFile):
         """Reviews recorded after number `seq` (0 for all), oldest first."""
         with self.reading() as con:
             return [_review(row) for row in _review_rows(con, "r.seq > ?", seq)]
+
+    def reviews_of(self, ticket_id: str) -> list[ReviewRow]:
+        """Reviews of all revisions of a ticket, oldest first."""
+        with self.reading() as con:
+            return [_review(row) for row in _review_rows(con, "r.ticket_id = ?", ticket_id)]
 
     def record_publication(
         self,
@@ -203,20 +172,13 @@ class LedgerReviews(LedgerFile):
         with self.reading() as con:
             return [_publication(row) for row in _publication_rows(con, where, params)]
 
-    def tickets(self, drop: str | None = None) -> list[TicketRow]:
-        """Every ticket with its current revision and state, by ticket id."""
-        where, params = _narrowed({"d.drop_id": drop})
-        with self.reading() as con:
-            rows = con.execute(f"{_TICKETS} WHERE {where} ORDER BY d.ticket_id", params).fetchall()
-        return [_ticket(row) for row in rows]
-
 
 def _narrowed(conditions: dict[str, str | None]) -> tuple[str, list[str]]:
     given = {column: value for column, value in conditions.items() if value is not None}
     return " AND ".join(["1 = 1", *(f"{column} = ?" for column in given)]), list(given.values())
 
 
-def _review_rows(con: sqlite3.Connection, where: str, value: int) -> list[sqlite3.Row]:
+def _review_rows(con: sqlite3.Connection, where: str, value: int | str) -> list[sqlite3.Row]:
     return con.execute(
         "SELECT r.*, d.drop_id FROM reviews AS r JOIN drafts AS d ON d.ticket_id = r.ticket_id "
         f"AND d.revision = r.revision WHERE {where} ORDER BY r.seq",
@@ -239,12 +201,15 @@ def _standing(draft: sqlite3.Row) -> Standing:
         return "outdated"
     if draft["retired"]:
         return "retired"
-    return "current" if stored_draft(draft).intact else "altered"
+    stored = stored_draft(draft)
+    if not stored.intact:
+        return "altered"
+    return "current" if stored.is_present_schema else "other_schema"
 
 
-def _state(review: sqlite3.Row | None, standing: Standing) -> ReviewState:
+def _state(review: sqlite3.Row | None, standing: Standing, why: str) -> ReviewState:
     if review is None:
-        return ReviewState("awaiting", standing=standing)
+        return ReviewState("awaiting", standing=standing, standing_why=why)
     return ReviewState(
         decision=review["decision"],
         reviewer=review["reviewer"],
@@ -252,6 +217,7 @@ def _state(review: sqlite3.Row | None, standing: Standing) -> ReviewState:
         at=datetime.fromisoformat(review["at"]),
         seq=review["seq"],
         standing=standing,
+        standing_why=why,
     )
 
 
@@ -281,34 +247,3 @@ def _publication(row: sqlite3.Row) -> Publication:
         at=datetime.fromisoformat(row["at"]),
         outbox_file=row["outbox_file"],
     )
-
-
-def _ticket(row: sqlite3.Row) -> TicketRow:
-    stored = stored_draft(row)
-    return TicketRow(
-        ticket_id=row["ticket_id"],
-        drop=row["drop_id"],
-        incident_id=row["incident_id"],
-        revision=row["revision"],
-        draft_sha256=row["draft_sha256"],
-        state=_ticket_state(row),
-        priority=stored.draft.priority if stored.draft else "",
-        title=stored.draft.text.title if stored.draft else "",
-        link=stored.draft.link if stored.draft else "",
-        drafter=row["drafter"],
-        drafted_at=stored.at,
-        reviewer=row["reviewer"] or "",
-        reason=row["reason"] or "",
-        reviewed_at=datetime.fromisoformat(row["reviewed_at"]) if row["reviewed_at"] else None,
-        published_at=datetime.fromisoformat(row["published_at"]) if row["published_at"] else None,
-        outbox_file=row["outbox_file"] or "",
-    )
-
-
-def _ticket_state(row: sqlite3.Row) -> TicketState:
-    if row["retired"]:
-        return "superseded"
-    if row["published_at"]:
-        return "published"
-    decision: Decision = row["decision"] or "awaiting"
-    return decision

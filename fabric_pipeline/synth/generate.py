@@ -7,17 +7,20 @@ bytes; nothing depends on the clock or the machine.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 import numpy as np
 
+from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.synth.cluster import Cluster
 from fabric_pipeline.synth.counters import end_series
 from fabric_pipeline.synth.effects import Effects, Event, Site
 from fabric_pipeline.synth.rows import Row, counter_rows
-from fabric_pipeline.synth.scenario import Scenario
+from fabric_pipeline.synth.scenario_model import PutIn, Scenario
 from fabric_pipeline.synth.timegrid import iso_utc
 from fabric_pipeline.synth.timings import carried_delays, collective_rows, step_time_ms
 from fabric_pipeline.synth.topology import build_topology
@@ -38,6 +41,7 @@ def generate(scenario: Scenario, out: Path, *, seed: int, answer_key: Path | Non
         NotFoundError: a fault or a job names a node or link that the cluster does not have.
     """
     topology = build_topology(scenario.cluster)
+    _put_in(topology, scenario.put_in)
     site = Site(Cluster.of(topology), scenario.grid)
     effects = [
         plant.plant(site, _rng(scenario, seed, f"plant {number}"))
@@ -55,6 +59,26 @@ def generate(scenario: Scenario, out: Path, *, seed: int, answer_key: Path | Non
     )
     answer = _answer(scenario, site, effects, groups, seed)
     write_drop(tables, out, answer, answer_key or default_answer_key(out))
+
+
+def _put_in(topology: dict[str, Any], boards: Sequence[PutIn]) -> None:
+    """Exchange GPU boards: serial and UUID go with the board, everything else stays with the slot."""
+
+    def board(node: int, gpu: int) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = topology["nodes"][node]["gpus"][gpu]
+        except IndexError:
+            raise NotFoundError(f"there is no GPU {gpu} in node {node} of the cluster") from None
+        return found
+
+    built = {
+        one.taken_from: {name: board(*one.taken_from)[name] for name in ("serial", "uuid")}
+        for one in boards
+        if one.taken_from is not None
+    }
+    for one in boards:
+        new = {"serial": one.serial, "uuid": f"GPU-{uuid5(NAMESPACE_OID, one.serial)}"}
+        board(one.node, one.gpu).update(built[one.taken_from] if one.taken_from else new)
 
 
 def _rng(scenario: Scenario, seed: int, purpose: str) -> np.random.Generator:

@@ -52,6 +52,10 @@ PART_BASEBOARD = "hgx-h100-8gpu"
 PART_PCIE_PATH = "pcie-slot"
 PART_RAIL_OPTICS = "MMA4Z00-NS"  # twin-port OSFP, multimode: within a row
 PART_UPLINK_OPTICS = "MMS4X00-NS"  # twin-port OSFP, single mode
+PLATFORM = "HGX H100 8-GPU"
+GPU_MODEL = "H100 SXM5 80GB"
+NIC_MODEL = "ConnectX-7"
+CONNECTOR = "MPO-12/APC"
 
 
 def nvswitch_of(nvlink: int) -> tuple[int, int]:
@@ -69,6 +73,11 @@ def nvswitch_port(gpu: int, nvlink: int) -> str:
     switch, place = nvswitch_of(nvlink)
     port = NVSWITCH_FIRST_PORT + gpu * NVLINKS_PER_SWITCH[switch] + place
     return f"nvswitch-{switch}/port-{port}"
+
+
+def cage_label(port: int) -> str:
+    """Label of a switch port as chassis, cage and half: two ports share a twin-port OSFP cage."""
+    return f"1/{(port + 1) // 2}/{2 - port % 2}"
 
 
 def pci_address(bus: str, device: int = 0) -> str:

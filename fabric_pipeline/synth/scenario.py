@@ -1,13 +1,12 @@
-"""A scenario: cluster, time, jobs, planted faults and confounders, and how the files are written.
+"""The ready-made scenarios by name.
 
-`SCENARIOS` names the ready-made ones; `SHIPPED` are those whose drops lie in `data/drops`, made
+`SCENARIOS` maps names to them; `SHIPPED` are those whose drops lie in `data/drops`, made
 with `SHIPPED_SEED`. Turning a scenario into files is in `generate`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from fabric_pipeline.synth.confounders import (
@@ -18,30 +17,18 @@ from fabric_pipeline.synth.confounders import (
     MissingNode,
     SlowCompute,
 )
-from fabric_pipeline.synth.effects import Plant
 from fabric_pipeline.synth.faults import MarginalIbCable, MultiBitCrcLane, PcieReplayStorm
+from fabric_pipeline.synth.life_series import LIFE_SERIES
 from fabric_pipeline.synth.rows import Layout
+from fabric_pipeline.synth.scenario_model import Scenario
 from fabric_pipeline.synth.states import LinkFlap, WidthDowngrade
 from fabric_pipeline.synth.timegrid import TimeGrid
 from fabric_pipeline.synth.timings import Sampling
-from fabric_pipeline.synth.topology import ClusterSpec
 from fabric_pipeline.synth.workload import LLAMA_70B, MIXTRAL_8X7B, OLMO_32B, QWEN_72B, Job
 
+__all__ = ["SCENARIOS", "SHIPPED", "SHIPPED_SEED", "Scenario"]
+
 SHIPPED_SEED = 20261120
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """Everything about a synthetic drop but its seed. Job and fault times are minutes of `grid`."""
-
-    name: str
-    says: str
-    grid: TimeGrid
-    jobs: tuple[Job, ...]
-    plants: tuple[Plant, ...] = ()
-    layout: Layout = field(default_factory=Layout)
-    sampling: Sampling = field(default_factory=Sampling)
-    cluster: ClusterSpec = field(default_factory=ClusterSpec)
 
 
 def _grid(hour: int, minutes: int) -> TimeGrid:
@@ -191,5 +178,6 @@ SCENARIOS: dict[str, Callable[[], Scenario]] = {
     "width-downgrade": width_downgrade,
     "slow-compute": slow_compute,
     "congestion": congestion,
+    **LIFE_SERIES,
 }
 SHIPPED = ("healthy", "crc-multibit-lane", "ib-marginal-cable", "missing-data")

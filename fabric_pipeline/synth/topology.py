@@ -15,6 +15,7 @@ import numpy as np
 
 from fabric_pipeline.errors import UsageError
 from fabric_pipeline.synth import hardware as hw
+from fabric_pipeline.synth.site_facts import SERVICE, Cabling, site_place, spares
 
 Json = dict[str, Any]
 
@@ -66,7 +67,17 @@ def build_topology(spec: ClusterSpec) -> Json:
     nodes = [_node(spec, index, rng) for index in range(spec.nodes)]
     links = [link for index in range(spec.nodes) for link in _node_links(spec.node_name(index))]
     links += _rail_links(spec, rng) + _uplinks(spec, rng)
-    return {"site": spec.site, "nodes": nodes, "switches": _switches(spec, rng), "links": links}
+    switches = _switches(spec, rng)
+    # Drawn from a stream of its own, so that serials and cable ids stay what they are without it.
+    cabling = Cabling(np.random.default_rng([spec.seed, spec.nodes, 2]))
+    return {
+        "site": spec.site,
+        "nodes": [cabling.tagged(node) for node in nodes],
+        "switches": [cabling.tagged(switch) for switch in switches],
+        "links": [cabling.laid(link) for link in links],
+        "service": SERVICE,
+        "spares": spares(spec.site),
+    }
 
 
 def _digits(rng: np.random.Generator, count: int) -> str:
@@ -77,6 +88,8 @@ def _node(spec: ClusterSpec, index: int, rng: np.random.Generator) -> Json:
     unit = 3 + 8 * (index % spec.nodes_per_rack)
     return {
         "node": spec.node_name(index),
+        "platform": hw.PLATFORM,
+        **site_place(),
         "row": spec.row,
         "rack": spec.rack_of(index),
         "unit": f"U{unit:02d}",
@@ -106,6 +119,7 @@ def _gpu(gpu: int, rng: np.random.Generator) -> Json:
         "uuid": f"GPU-{uuid.UUID(bytes=rng.bytes(16), version=4)}",
         "serial": f"165{_digits(rng, 10)}",
         "slot": f"SXM5-{gpu + 1}",
+        "model": hw.GPU_MODEL,
         "pci": hw.pci_address(hw.GPU_PCI_BUSES[gpu]),
         "pcie_switch": f"pcie-switch-{gpu}",
     }
@@ -114,6 +128,8 @@ def _gpu(gpu: int, rng: np.random.Generator) -> Json:
 def _nic(rail: int, rng: np.random.Generator) -> Json:
     return {
         "hca": hw.HCAS[rail],
+        "model": hw.NIC_MODEL,
+        "slot": f"network module {rail // hw.GPUS_PER_SOCKET}",
         "socket": rail // hw.GPUS_PER_SOCKET,
         "pcie_switch": f"pcie-switch-{rail}",
         "port_label": hw.PORT_LABELS[rail],
@@ -134,11 +150,15 @@ def _switches(spec: ClusterSpec, rng: np.random.Generator) -> list[Json]:
         {
             "name": f"{tier}-{number}",
             "tier": tier,
+            **site_place(),
             "row": spec.row,
             "rack": f"r{place:02d}",
             "unit": f"U{unit:02d}",
             "ports": hw.IB_SWITCH_PORTS,
             "serial": f"MT23{_digits(rng, 2)}X{_digits(rng, 5)}",
+            "port_labels": {
+                str(port): hw.cage_label(port) for port in range(1, hw.IB_SWITCH_PORTS + 1)
+            },
         }
         for tier, number, place, unit in leaves + spines
     ]

@@ -22,6 +22,9 @@ PAYLOAD = "data"
 BAGIT, BAG_INFO = "bagit.txt", "bag-info.txt"
 MANIFEST, TAG_MANIFEST = "manifest-sha256.txt", "tagmanifest-sha256.txt"
 DECLARATION = "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
+# A signature lies over the tag manifest, so that it can stand in no manifest itself (RFC 8493, 2.2.1
+# leaves tag files free to be unlisted).
+SIGNATURE = f"{TAG_MANIFEST}.sig"
 _TAGS = (BAGIT, BAG_INFO, MANIFEST)
 _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
 
@@ -33,32 +36,41 @@ def shown(text: str) -> str:
     return "".join(ch if ch.isprintable() else f"\\u{ord(ch):04x}" for ch in text)
 
 
-def payload_manifest(bag: Path) -> str:
-    """Text of the payload manifest for the files that lie in `data/` now."""
-    names = sorted(_files(bag, PAYLOAD))
-    return "".join(f"{sha256_of(bag / name)}  {name}\n" for name in names)
-
-
-def close_bag(bag: Path, identifier: str, at: datetime, notes: Sequence[tuple[str, str]]) -> str:
+def close_bag(bag: Path, identifier: str, notes: Sequence[tuple[str, str]]) -> str:
     """Write the four tag files around a finished payload; returns the SHA-256 of the manifest.
 
-    `notes` are further (label, value) lines of `bag-info.txt`, the one file that tells the time.
+    `notes` are further (label, value) lines of `bag-info.txt`. No clock is read: what tells a time
+    comes in with the notes.
     """
-    payload = sorted(_files(bag, PAYLOAD))
-    oxum = f"{sum((bag / name).stat().st_size for name in payload)}.{len(payload)}"
+    _write(bag / BAGIT, DECLARATION)
     info = [
-        ("Bagging-Date", at.astimezone(UTC).date().isoformat()),
-        ("Built-At", at.astimezone(UTC).isoformat(timespec="seconds")),
         ("Bag-Software-Agent", f"fabric-pipeline {__version__}"),
         ("External-Identifier", identifier),
-        ("Payload-Oxum", oxum),
+        ("Payload-Oxum", _oxum(bag, _payload(bag))),
         *notes,
     ]
-    _write(bag / BAGIT, DECLARATION)
     _write(bag / BAG_INFO, "".join(f"{label}: {shown(value)}\n" for label, value in info))
-    _write(bag / MANIFEST, payload_manifest(bag))
-    _write(bag / TAG_MANIFEST, "".join(f"{sha256_of(bag / tag)}  {tag}\n" for tag in _TAGS))
+    _write(bag / MANIFEST, _hashes(bag, _payload(bag)))
+    _write(bag / TAG_MANIFEST, _hashes(bag, _TAGS))
     return sha256_of(bag / MANIFEST)
+
+
+def dates(recorded: str) -> list[tuple[str, str]]:
+    """Notes that tell the time: that of the newest recorded fact, ISO 8601; [] when there is none."""
+    if not recorded:
+        return []
+    time = datetime.fromisoformat(recorded).astimezone(UTC)
+    return [
+        ("Bagging-Date", time.date().isoformat()),
+        ("Facts-Recorded-Until", time.isoformat(timespec="seconds")),
+    ]
+
+
+def is_same_bag(one: Path, other: Path) -> bool:
+    """True when two closed bags that hold have the same bytes in every file but a signature."""
+    if not other.is_dir() or check_bag(other)[0]:
+        return False
+    return (one / TAG_MANIFEST).read_bytes() == (other / TAG_MANIFEST).read_bytes()
 
 
 def put_in_place(bag: Path, target: Path) -> None:
@@ -89,9 +101,16 @@ def check_bag(bag: Path) -> tuple[list[str], int]:
         return problems, 0
     payload = _checked(bag, MANIFEST, set(_files(bag, PAYLOAD)), problems)
     tags = {name for name in _files(bag, "") if not name.startswith(f"{PAYLOAD}/")}
-    listed = _checked(bag, TAG_MANIFEST, tags - {TAG_MANIFEST}, problems)
+    listed = _checked(bag, TAG_MANIFEST, tags - {TAG_MANIFEST, SIGNATURE}, problems)
     problems += [f"{TAG_MANIFEST}: does not list {tag}" for tag in _TAGS if tag not in listed]
     problems += _declared(bag, sorted(payload))
+    if not problems:  # the same hashes in other words: a byte that no hash covers was changed
+        forms = ((MANIFEST, _hashes(bag, _payload(bag))), (TAG_MANIFEST, _hashes(bag, _TAGS)))
+        problems += [
+            f"{name}: is not written as a dossier writes it"
+            for name, text in forms
+            if (bag / name).read_bytes() != text.encode()
+        ]
     return problems, len(payload)
 
 
@@ -142,11 +161,23 @@ def _refused(name: str, manifest: str) -> str:
 def _declared(bag: Path, payload: list[str]) -> Iterator[str]:
     if (bag / BAGIT).read_bytes() != DECLARATION.encode():
         yield f"{BAGIT}: is not the declaration of a BagIt 1.0 folder"
-    there = [bag / name for name in payload if (bag / name).is_file()]
-    oxum = f"{sum(path.stat().st_size for path in there)}.{len(there)}"
+    oxum = _oxum(bag, [name for name in payload if (bag / name).is_file()])
     info = (bag / BAG_INFO).read_text(encoding="utf-8", errors="replace").splitlines()
     if f"Payload-Oxum: {oxum}" not in info:
         yield f"{BAG_INFO}: Payload-Oxum is not {oxum}, which is what lies in {PAYLOAD}/"
+
+
+def _payload(bag: Path) -> list[str]:
+    return sorted(_files(bag, PAYLOAD))
+
+
+def _oxum(bag: Path, names: Sequence[str]) -> str:
+    """Bytes and number of the payload files, as RFC 8493 counts them."""
+    return f"{sum((bag / name).stat().st_size for name in names)}.{len(names)}"
+
+
+def _hashes(bag: Path, names: Sequence[str]) -> str:
+    return "".join(f"{sha256_of(bag / name)}  {name}\n" for name in names)
 
 
 def _files(bag: Path, under: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Building the evidence dossier of one incident: a folder that can be verified without our code.
+"""Building the evidence dossiers of a drop: folders that can be verified without our code.
 
 The parts are made in `dossier_*`; here they are put together, in a temporary folder that is renamed
-into place. The same content gives the same manifest, whenever and however often it is built.
+into place. Same facts, same bytes: no clock is read, times are those that the ledger recorded.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,48 +25,73 @@ from fabric_pipeline.store.columns import DatabaseError
 from fabric_pipeline.store.duck import connect
 from fabric_pipeline.store.filelock import locked
 from fabric_pipeline.store.lake import attach, checked_drop
-from fabric_pipeline.store.ledger import Ledger, StoredDraft
+from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.dossier_bag import (
     MANIFEST,
     PAYLOAD,
+    SIGNATURE,
     check_bag,
     close_bag,
-    payload_manifest,
+    dates,
+    is_same_bag,
     put_in_place,
 )
-from fabric_pipeline.workflows.dossier_excerpts import (
-    EXCERPT_FOLDER,
-    MAX_LINES,
-    write_excerpts,
-)
-from fabric_pipeline.workflows.dossier_figure import figure
-from fabric_pipeline.workflows.dossier_readme import readme
-from fabric_pipeline.workflows.dossier_rows import (
-    ROW_FOLDER,
-    ROW_TABLES,
-    pick_rows,
-    queries_text,
-    write_rows,
-)
-from fabric_pipeline.workflows.dossier_scope import scope_of
+from fabric_pipeline.workflows.dossier_excerpts import EXCERPT_FOLDER, write_excerpts
+from fabric_pipeline.workflows.dossier_ledger import LedgerFacts, read_ledger
+from fabric_pipeline.workflows.dossier_rendered import rendered
+from fabric_pipeline.workflows.dossier_rows import ROW_FOLDER, ROW_TABLES, pick_rows, write_rows
+from fabric_pipeline.workflows.dossier_scope import End, scope_of
 from fabric_pipeline.workflows.dossier_sources import Source
-from fabric_pipeline.workflows.dossier_texts import lineage, versions
-from fabric_pipeline.workflows.topology_rows import topology_from_rows
+from fabric_pipeline.workflows.dossier_texts import lineage, table_files, versions
+from fabric_pipeline.workflows.dossier_weighing import (
+    WEIGHING_FOLDER,
+    WEIGHING_TABLES,
+    pick_weighing,
+    write_weighing,
+)
+from fabric_pipeline.workflows.dossier_whole import (
+    DROP_FOLDER,
+    WholeDrop,
+    surroundings,
+    why_not_whole,
+    write_whole,
+)
+from fabric_pipeline.workflows.drop_stages import topology_of
 
 STAGING = ".staging"
 LINEAGE = "lineage.json"
 _INCIDENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_RUN_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """A dossier in its place. `files` counts the payload, `manifest_sha256` stands for all of it."""
+    """A dossier in its place. `files` counts the payload, `manifest_sha256` stands for all of it.
+
+    `lost_signature` is True when an earlier one was signed and the facts have changed since.
+    """
 
     path: Path
     manifest_sha256: str
     files: int
     incident_id: str
     chain_head: str = ""
+    lost_signature: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Drop:
+    """What the dossiers of one drop share, read once: its tables are views in `connection`."""
+
+    connection: Any
+    path: Path | None  # where it was read from, None when the ledger does not know it
+    present: set[str]
+    topology: Topology
+    spiking: Sequence[End]
+    tables: dict[str, tuple[str, str]]
+    surroundings: WholeDrop | None  # its files and runs, None when the report of reading is gone
+    not_whole: str  # why the dossiers do not hold all of it, "" when they do
+    not_weighed: str  # why they do not hold the inputs of the weighing either
 
 
 def dossier_path(settings: Settings, incident_id: str, drop: str) -> Path:
@@ -80,134 +106,160 @@ def build_dossier(
 ) -> Dossier:
     """Build or rebuild the dossier of one incident of a drop that is in the lake.
 
-    `run_id` is that of the pipeline run; `at` goes into `bag-info.txt` alone. Missing tables and
-    source files are stated in the dossier and do not stop it.
+    It is dated by the newest fact that the ledger recorded of the incident, by `at` when there is
+    none. `run_id` is that of the pipeline run; a rebuild over the same incident record keeps the
+    first one. Missing tables and source files are stated in the dossier and do not stop it.
     """
-    target = dossier_path(settings, record.incident_id, record.drop)
+    return build_dossiers(settings, ledger, [record], at, run_id=run_id)[0]
+
+
+def build_dossiers(
+    settings: Settings,
+    ledger: Ledger,
+    records: Sequence[IncidentRecord],
+    at: datetime,
+    *,
+    run_id: str = "",
+) -> list[Dossier]:
+    """Dossiers of several incidents in the order given; what those of one drop share is read once."""
+    targets = [dossier_path(settings, one.incident_id, one.drop) for one in records]
     staging = settings.dossiers / STAGING
     settings.dossiers.mkdir(parents=True, exist_ok=True)
+    built: dict[Path, Dossier] = {}
     with locked(settings.dossiers / ".lock"):
         shutil.rmtree(staging, ignore_errors=True)  # of a build that was killed: none runs now
-        bag = staging / f"{target.name}.{uuid4().hex}"
-        (bag / PAYLOAD).mkdir(parents=True)
         try:
-            sources, head = _payload(settings, ledger, record, run_id, bag / PAYLOAD)
-            _keep_first_run(bag, target)
-            notes = [("Run-Id", run_id)] if run_id else []
-            notes += [("Source-Note", source.note) for source in sources]
-            manifest_sha256 = close_bag(bag, target.name, at, notes)
-            files = len((bag / MANIFEST).read_text(encoding="utf-8").splitlines())
-            put_in_place(bag, target)
-        except DatabaseError as error:
-            raise FabricError(
-                f"the dossier of {record.incident_id} cannot be built from the lake: {error}",
-                f"run the drop {record.drop!r} again, so that its tables are of this version",
-            ) from error
+            for drop in dict.fromkeys(one.drop for one in records):
+                jobs = [
+                    _Job(settings, record, target, run_id, at)
+                    for record, target in zip(records, targets, strict=True)
+                    if record.drop == drop
+                ]
+                built |= _build_all(jobs, ledger, drop, staging)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-    return Dossier(target, manifest_sha256, files, record.incident_id, head)
+    return [built[target] for target in targets]
 
 
-def _payload(
-    settings: Settings, ledger: Ledger, record: IncidentRecord, run_id: str, data: Path
-) -> tuple[list[Source], str]:
-    """Write the payload; returns what became of the source files and the head of the chain."""
-    drop = _drop_path(ledger, record.drop)
-    head = ledger.chain_head()
-    with closing(connect()) as con:
-        present = {name for name in ROW_TABLES if attach(con, settings.lake, name, record.drop)}
-        topology = _topology(con, settings.lake, record.drop)
-        scope = scope_of(record, _spiking_ends(con, present), topology)
-        rows = pick_rows(con, scope, present)
-        write_rows(con, data / ROW_FOLDER)
-        sources = write_excerpts(con, record, drop, data / EXCERPT_FOLDER)
-        has_ticket = _ticket(ledger, record, data)
-        _json(data / "incident.json", record.model_dump(mode="json"))
-        _json(data / "versions.json", versions(con, sources, drop, rows))
-        _json(data / LINEAGE, lineage(record, scope, rows, settings.lake, run_id))
-        _json(data / "ledger.json", {"chain_head": head, "drop": record.drop})
-        _text(data / "queries.sql", queries_text(rows))
-        _text(data / "figure.svg", figure(con, record))
-        _text(data / "README.txt", readme(record, rows, MAX_LINES, has_ticket=has_ticket))
-    return sources, head
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One dossier to build: the incident, and where it goes."""
+
+    settings: Settings
+    record: IncidentRecord
+    target: Path
+    run_id: str
+    at: datetime
 
 
-def _drop_path(ledger: Ledger, drop: str) -> Path | None:
+def _build_all(
+    jobs: Sequence[_Job], ledger: Ledger, drop: str, staging: Path
+) -> dict[Path, Dossier]:
+    with closing(connect()) as connection:
+        try:
+            shared = _read_drop(connection, jobs[0].settings, ledger, drop)
+            return {job.target: _build(job, shared, ledger, staging) for job in jobs}
+        except DatabaseError as error:
+            raise FabricError(
+                f"dossiers of the drop {drop!r} cannot be built from the lake: {error}",
+                f"run the drop {drop!r} again, so that its tables are of this version",
+            ) from error
+
+
+def _read_drop(connection: Any, settings: Settings, ledger: Ledger, drop: str) -> _Drop:
+    present = {name for name in ROW_TABLES if attach(connection, settings.lake, name, drop)}
+    has_topology = attach(connection, settings.lake, "fabric_topology", drop)
+    topology = topology_of(connection) if has_topology else Topology()
+    spiking = _spiking_ends(connection, present)
+    around = surroundings(settings, drop)
+    not_whole = not_weighed = "the report of reading the drop is not in the lake"
+    if around is not None:
+        not_whole = why_not_whole(connection, settings, drop)
+        not_weighed = "a table of the drop is missing"
+        if not_whole and has_topology and set(WEIGHING_TABLES) - present == {"fabric_topology"}:
+            not_weighed = pick_weighing(connection, topology, spiking)
     try:
-        return Path(ledger.drop(drop).path)
+        path = Path(ledger.drop(drop).path)
     except NotFoundError:
-        return None
+        path = None
+    return _Drop(
+        connection=connection,
+        path=path,
+        present=present,
+        topology=topology,
+        spiking=spiking,
+        tables=table_files(settings.lake, drop),
+        surroundings=around,
+        not_whole=not_whole,
+        not_weighed=not_weighed,
+    )
 
 
-def _topology(connection: Any, lake: Path, drop: str) -> Topology:
-    if not attach(connection, lake, "fabric_topology", drop):
-        return Topology()
-    sql = "select kind, attributes from fabric_topology"
-    return topology_from_rows(connection.execute(sql).fetchall())
+def _build(job: _Job, drop: _Drop, ledger: Ledger, staging: Path) -> Dossier:
+    bag = staging / f"{job.target.name}.{uuid4().hex}"
+    (bag / PAYLOAD).mkdir(parents=True)
+    run_id = _first_run(job)
+    facts = read_ledger(ledger, job.record.incident_id, job.record.drop)
+    sources = _payload(job, drop, facts, run_id, bag / PAYLOAD)
+    notes = [*dates(facts.recorded_until or job.at.isoformat()), ("Ledger-Head", facts.head)]
+    notes += [("Run-Id", run_id)] if run_id else []
+    notes += [("Source-Note", source.note) for source in sources]
+    manifest_sha256 = close_bag(bag, job.target.name, notes)
+    files = len((bag / MANIFEST).read_text(encoding="utf-8").splitlines())
+    is_same = is_same_bag(bag, job.target)
+    was_signed = (job.target / SIGNATURE).is_file()
+    if not is_same:  # else the one in place stays, with the signature that it may bear
+        put_in_place(bag, job.target)
+    return Dossier(
+        path=job.target,
+        manifest_sha256=manifest_sha256,
+        files=files,
+        incident_id=job.record.incident_id,
+        chain_head=facts.head,
+        lost_signature=was_signed and not is_same,
+    )
 
 
-def _spiking_ends(connection: Any, present: set[str]) -> list[tuple[str, str]]:
+def _payload(job: _Job, drop: _Drop, said: LedgerFacts, run_id: str, data: Path) -> list[Source]:
+    """Write the payload; returns what became of the source files."""
+    record, connection = job.record, drop.connection
+    scope = scope_of(record, drop.spiking, drop.topology)
+    rows = pick_rows(connection, scope, drop.present)
+    write_rows(connection, data / ROW_FOLDER)
+    if drop.surroundings is not None and not drop.not_whole:
+        write_whole(drop.surroundings, job.settings, record.drop, data / DROP_FOLDER)
+    elif drop.surroundings is not None and not drop.not_weighed:
+        write_weighing(connection, drop.surroundings, data / WEIGHING_FOLDER)
+    sources = write_excerpts(connection, record, drop.path, data / EXCERPT_FOLDER)
+    facts = lineage(record, scope, rows, drop.tables, run_id) | {"not_whole": drop.not_whole}
+    _json(data / "incident.json", record.model_dump(mode="json"))
+    _json(data / "versions.json", versions(connection, sources, drop.path, rows))
+    _json(data / LINEAGE, facts)
+    texts = said.texts() | rendered(connection, record, rows, said, drop.not_whole)
+    for name, text in texts.items():
+        (data / name).parent.mkdir(exist_ok=True)
+        _text(data / name, text)
+    return sources
+
+
+def _spiking_ends(connection: Any, present: set[str]) -> list[End]:
     if "spike_detections" not in present:
         return []
     sql = "select distinct node, interface from spike_detections order by all"
     return [(row[0], row[1]) for row in connection.execute(sql).fetchall()]
 
 
-def _ticket(ledger: Ledger, record: IncidentRecord, data: Path) -> bool:
-    """Write the current draft and all reviews of its ticket; False when there is no ticket."""
-    drafts = ledger.drafts_of_drop(record.drop)
-    stored = next((one for one in drafts if one.incident_id == record.incident_id), None)
-    if stored is None:
-        return False
-    _json(data / "ticket.json", _ticket_facts(stored))
-    reviews = [row for row in ledger.reviews_after(0) if row.ticket_id == stored.ticket_id]
-    _json(
-        data / "reviews.json",
-        [
-            {
-                "seq": row.seq,
-                "ticket_id": row.ticket_id,
-                "revision": row.revision,
-                "draft_sha256": row.draft_sha256,
-                "decision": row.decision,
-                "reviewer": row.reviewer,
-                "reason": row.reason,
-                "at": row.at.isoformat(),
-            }
-            for row in reviews
-        ],
-    )
-    return True
-
-
-def _ticket_facts(stored: StoredDraft) -> dict[str, Any]:
-    return {
-        "ticket_id": stored.ticket_id,
-        "revision": stored.revision,
-        "draft_sha256": stored.draft_sha256,
-        "drafted_at": stored.at.isoformat(),
-        "is_intact": stored.intact,
-        "draft": stored.draft.model_dump(mode="json") if stored.draft else None,
-    }
-
-
-def _keep_first_run(bag: Path, target: Path) -> None:
-    """A rebuild by another run, with nothing else new, keeps the run id that is there already."""
-    if not target.is_dir() or check_bag(target)[0]:
-        return
-    new, old = (folder / PAYLOAD / LINEAGE for folder in (bag, target))
-    if not old.is_file():
-        return
-    written = new.read_bytes()
-    shutil.copyfile(old, new)
-    if payload_manifest(bag) != (target / MANIFEST).read_text(encoding="utf-8") or (
-        _without_run(json.loads(written)) != _without_run(json.loads(new.read_bytes()))
-    ):
-        new.write_bytes(written)
-
-
-def _without_run(facts: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in facts.items() if key != "run_id"}
+def _first_run(job: _Job) -> str:
+    """The run of the dossier that is there already, when it is of the same incident record."""
+    if not job.target.is_dir() or check_bag(job.target)[0]:
+        return job.run_id
+    try:
+        incident = json.loads((job.target / PAYLOAD / "incident.json").read_bytes())
+        known = json.loads((job.target / PAYLOAD / LINEAGE).read_bytes())["run_id"]
+        is_same = incident["evidence_sha256"] == job.record.evidence_sha256
+    except (OSError, ValueError, KeyError, TypeError):
+        return job.run_id
+    return known if is_same and _RUN_ID.fullmatch(str(known)) else job.run_id
 
 
 def _json(path: Path, value: Any) -> None:

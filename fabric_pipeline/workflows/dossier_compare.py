@@ -18,6 +18,7 @@ from fabric_pipeline.diagnose.link_findings import end_totals
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.store.duck import scalar
 from fabric_pipeline.workflows.dossier_rows import ROW_TABLES
+from fabric_pipeline.workflows.dossier_scope import Scope, scope_in
 from fabric_pipeline.workflows.ingest import count_links
 
 # Rules that compare a link with all its peers or siblings in the drop.
@@ -26,21 +27,31 @@ PEER_RULES = frozenset({"unusual_count", "sibling_outlier", "sibling_outlier_rat
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What `lineage.json` says was kept: the link ends, and the tables that were not cut."""
+    """What `lineage.json` says was kept: the scope, counts by table, and the tables not cut."""
 
-    ends: tuple[tuple[str, str], ...]
+    scope: Scope
+    rows: Mapping[str, Any]
     complete: frozenset[str]
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Kept:
         """From the parsed file; raises KeyError, TypeError or ValueError for another shape."""
-        ends = tuple((str(node), str(interface)) for node, interface in facts["scope"]["ends"])
         rows = facts["rows"]
         complete = {
             name for name in ROW_TABLES
             if rows[name]["in_lake"] and rows[name]["matched"] == rows[name]["written"]
         }  # fmt: skip
-        return cls(ends, frozenset(complete))
+        return cls(scope_in(facts["scope"]), rows, frozenset(complete))
+
+    @property
+    def bound(self) -> int:
+        """The bound under which the rows were picked."""
+        return max(int(one["bound"]) for one in self.rows.values())
+
+    @property
+    def in_lake(self) -> set[str]:
+        """Tables that the drop had."""
+        return {name for name in ROW_TABLES if self.rows[name]["in_lake"]}
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ MAX_LINES = 2000
 MAX_WIDTH = 4000  # characters of a line that are shown
 CUT = " [line cut here]"
 _PIECE = 1 << 16
+WITH_LINES = ("unchanged", "no_hash")  # states in which lines are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +55,21 @@ def write_excerpts(
     for file in sorted({ref.file for ref in record.evidence}):
         refs = [ref for ref in record.evidence if ref.file == file]
         source, path = look_at(drop, file, next((r.sha256 for r in refs if r.sha256), ""))
-        wanted = _wanted(connection, file, refs)
         lines: list[tuple[int, str]] = []
-        if path is not None and source.state in ("unchanged", "no_hash"):
-            lines = list(_numbered(path, wanted))
-        text = _header(source, refs, lines, wanted)
-        text += "".join(f"{number}\t{line}\n" for number, line in lines)
+        if path is not None and source.state in WITH_LINES:
+            lines = list(_numbered(path, wanted_lines(connection, file, refs)))
+        text = excerpt_text(connection, source, refs, lines)
         (folder / excerpt_name(file)).write_text(text, encoding="utf-8", newline="\n")
         sources.append(source)
     return sources
+
+
+def excerpt_text(
+    connection: Any, source: Source, refs: Sequence[Evidence], lines: Sequence[tuple[int, str]]
+) -> str:
+    """The text of one excerpt; needs the picked rows in the connection."""
+    head = _header(source, refs, lines, wanted_lines(connection, source.file, refs))
+    return head + "".join(f"{number}\t{line}\n" for number, line in lines)
 
 
 def read_excerpt(path: Path) -> Excerpt:
@@ -80,7 +87,7 @@ def read_excerpt(path: Path) -> Excerpt:
     return Excerpt(head.get("state", ""), head.get("sha256 of the whole file", ""), lines)
 
 
-def _wanted(connection: Any, file: str, refs: Sequence[Evidence]) -> set[int]:
+def wanted_lines(connection: Any, file: str, refs: Sequence[Evidence]) -> set[int]:
     """Line numbers to show: line 1 (column names), the references, and what was picked of the file.
 
     All counter readings are wanted (an increment needs the sample before it), of timings and events

@@ -43,18 +43,30 @@ print(stated == hashlib.sha256(text.encode()).hexdigest())
 5. data/rows/*.parquet and *.csv hold the same rows. Each row has file, file_sha256 and line where
    its table has them, so that it leads back to a line of an excerpt. data/queries.sql holds the
    queries that found them; they run on the pipeline's audit.duckdb as they stand.
-6. data/ledger.json holds the head of the chain of reviews when this dossier was built. The chain
-   of the ledger must still contain it.
+6. data/chain.csv holds links of the ledger's hash chain, data/ledger.json the rows of this incident
+   and the head of the chain when this dossier was built; the ledger must still contain that head.
+   payload_sha256 is the hash of a row as JSON (keys sorted, ASCII, no spaces), hash that of
+   seq, kind, row_seq, payload_sha256 and prev_hash with a line feed between them.
+7. A signature, if there is one, is tagmanifest-sha256.txt.sig. With the site's file of allowed
+   signers and the NAME of a signer in it:
+     ssh-keygen -Y verify -f ALLOWED_SIGNERS -I NAME -n fabric-pipeline-dossier \
+       -s tagmanifest-sha256.txt.sig < tagmanifest-sha256.txt
+
+RUNNING THE DIAGNOSIS AGAIN
+`fabric-pipeline dossier verify FOLDER` does it from this folder alone.
+{whole}
 
 WHAT IS IN data/
 incident.json      the incident record; its evidence list has the ids that tickets cite
-{ticket_lines}excerpts/          lines of the source files, numbered, each with the hash of the whole file
+{ticket_lines}{whole_line}excerpts/          lines of the source files, numbered, each with the hash of the whole file
 rows/              the rows the incident rests on: those of the link's two ends, of the affected
                    runs, and of the lines that the evidence names
 queries.sql        the queries behind rows/, parameters included
+figures.csv        numbers of the reasoning, each with the query that returns it
 lineage.json       run, tables with their file hashes, and how many rows match and were written
 versions.json      versions of software and readers, and the limits of the rules as used
-ledger.json        head of the ledger's hash chain
+ledger.json        rows of the ledger about this incident, and the head of its hash chain
+chain.csv          links of the hash chain
 figure.svg         errors of the link over time under the slow intervals of the runs
 
 BOUNDS
@@ -69,13 +81,26 @@ stated". The Parquet files hold the text as it is. In excerpts, unprintable char
 as \\uXXXX. The picture escapes all text.
 """
 
-TICKET_LINES = """\
-ticket.json        the current draft of the repair ticket
-reviews.json       what people decided about it
-"""
+# Parts that not every dossier has, in the order in which they are listed.
+_PARTS = {
+    "ticket.json": "the newest draft of the repair ticket from this drop",
+    "ticket_sheet.html": "the same ticket as the sheet that a technician prints",
+    "reviews.json": "what people decided about its revisions",
+    "edits.json": "what people changed in its text",
+    "publications.json": "when it left for the outbox, and on whose approval",
+    "repairs.json": "what people reported as repaired",
+    "link_checks.json": "how the link looked in later drops",
+    "vendor": "what a vendor's return form asks for, filled in",
+}
+_WHOLE = "It holds the whole drop (data/drop/), so every stage runs again and the incident must be the same."
+_WHOLE_LINE = (
+    "drop/              the tables that the diagnosis starts from, whole, and their list of files\n"
+)
 
 
-def readme(record: IncidentRecord, rows: Sequence[RowSet], lines: int, *, has_ticket: bool) -> str:
+def readme(
+    record: IncidentRecord, rows: Sequence[RowSet], lines: int, parts: Sequence[str], not_whole: str
+) -> str:
     """The text of `README.txt`."""
     cut = [
         f"{one.table} ({one.written} of {one.matched} rows)"
@@ -92,7 +117,11 @@ def readme(record: IncidentRecord, rows: Sequence[RowSet], lines: int, *, has_ti
         component=shown(record.isolated_component),
         fault_type=record.fault_type,
         severity=record.severity,
-        ticket_lines=TICKET_LINES if has_ticket else "",
+        ticket_lines="".join(f"{n:<18} {says}\n" for n, says in _PARTS.items() if n in parts),
+        whole=f"It holds an excerpt: {not_whole}. What needs more is named."
+        if not_whole
+        else _WHOLE,
+        whole_line="" if not_whole else _WHOLE_LINE,
         bound=max(one.bound for one in rows),
         lines=lines,
         cut=said,

@@ -42,10 +42,13 @@ _WEIGHED = (
 )  # fmt: skip
 
 
-def rerun(connection: Any, record: IncidentRecord, kept: Kept, done: Rerun) -> None:
+def rerun(
+    connection: Any, record: IncidentRecord, kept: Kept, done: Rerun, *, is_weighed: bool = False
+) -> None:
     """Run counting, spikes, stragglers and verdict on the relations `recorded_<table>`.
 
-    Notes the outcome in `done`. Raises ValueError, KeyError or a database error for rows that no
+    `is_weighed` says that the link was weighed again beside the others (`dossier_weighing`). Notes the
+    outcome in `done`. Raises ValueError, KeyError or a database error for rows that no
     pipeline has written.
     """
     topology = _topology(record)
@@ -55,7 +58,13 @@ def rerun(connection: Any, record: IncidentRecord, kept: Kept, done: Rerun) -> N
     spikes = spike_stage(connection, record.drop, keep=is_recorded(connection))
     stragglers = straggler_stage(connection, record.drop)
     correlation_stage(connection, record.drop, topology)
-    _take_recorded_verdicts(connection, done)
+    _take_recorded_verdicts(connection)
+    if not is_weighed and scalar(
+        connection, "select count(*) from recorded_straggler_correlations"
+    ):
+        done.not_rerun.append(
+            "confidence of the link: it is weighed beside all links and runs of the drop"
+        )
     compare_spikes(connection, spikes, record, kept, done)
     compare_stragglers(connection, record, kept, done)
     answer = diagnose(gather_evidence(connection, topology))
@@ -67,7 +76,7 @@ def rerun(connection: Any, record: IncidentRecord, kept: Kept, done: Rerun) -> N
 def _prepare(connection: Any, kept: Kept) -> None:
     columns = (("node", "VARCHAR"), ("interface", "VARCHAR"))
     connection.execute("create or replace temp table kept_ends (node varchar, interface varchar)")
-    insert_columns(connection, "kept_ends", columns, kept.ends)
+    insert_columns(connection, "kept_ends", columns, kept.scope.ends)
     sql = " union ".join(
         f"select file from recorded_{name}" for name in ROW_TABLES if _has_file(name)
     )
@@ -95,7 +104,7 @@ def _take_recorded(connection: Any) -> None:
         connection.execute(f"create or replace temp table {name} as from recorded_{name}")
 
 
-def _take_recorded_verdicts(connection: Any, done: Rerun) -> None:
+def _take_recorded_verdicts(connection: Any) -> None:
     """The weighing of a link looks at all links and runs of the drop, so its verdict stands as recorded."""
     taken = ", ".join(f"{name} = r.{name}" for name in _WEIGHED)
     connection.execute(
@@ -106,10 +115,6 @@ def _take_recorded_verdicts(connection: Any, done: Rerun) -> None:
         "insert into straggler_correlations by name from recorded_straggler_correlations "
         "anti join straggler_correlations using (run, node, interface)"
     )
-    if scalar(connection, "select count(*) from recorded_straggler_correlations"):
-        done.not_rerun.append(
-            "confidence of the link: it is weighed beside all links and runs of the drop"
-        )
 
 
 def _reasons_for_difference(

@@ -7,7 +7,7 @@ back belongs here as well, so that both directions share one rule for hostile ce
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,21 @@ def pick_rows(
     return [_pick(connection, TABLES[name], scope, name in present, bound) for name in ROW_TABLES]
 
 
+def take_recorded(connection: Any, scope: Scope, facts: Mapping[str, Any]) -> list[RowSet]:
+    """Make the relations `picked_<table>` from `recorded_<table>`, the rows of a dossier itself.
+
+    `facts` are the counts of `lineage.json` by table; raises KeyError or TypeError for another shape.
+    """
+    taken = []
+    for name in ROW_TABLES:
+        connection.execute(f"create or replace temp table {picked(name)} as from recorded_{name}")
+        one = facts[name]
+        matched, written, bound = (int(one[key]) for key in ("matched", "written", "bound"))
+        sql = _sql(TABLES[name], _where(TABLES[name], scope), bound)
+        taken.append(RowSet(name, sql, matched, written, bound, bool(one["in_lake"])))
+    return taken
+
+
 def write_rows(connection: Any, folder: Path) -> None:
     """Write every picked relation as `<table>.csv` and `<table>.parquet`."""
     folder.mkdir()
@@ -120,13 +135,8 @@ def load_csv(connection: Any, path: Path, table: Table, name: str) -> int:
 
 
 def _pick(connection: Any, table: Table, scope: Scope, in_lake: bool, bound: int) -> RowSet:
-    terms = [term for condition in _CONDITIONS[table.name] for term in condition(scope)]
-    where = f'"drop" = {literal(scope.drop)} and ({" or ".join(terms) or "false"})'
-    order = dict.fromkeys((*table.key, *table.column_names))  # total, so that a rebuild is the same
-    sql = (
-        f"select {', '.join(quoted(name) for name in table.column_names)}\nfrom {table.name}\n"
-        f"where {where}\norder by {', '.join(quoted(name) for name in order)}\nlimit {bound}"
-    )
+    where = _where(table, scope)
+    sql = _sql(table, where, bound)
     source = sql if in_lake else table.empty_sql()
     connection.execute(f"create or replace temp table {picked(table.name)} as {source}")
     written = int(scalar(connection, f"select count(*) from {picked(table.name)}"))
@@ -134,6 +144,19 @@ def _pick(connection: Any, table: Table, scope: Scope, in_lake: bool, bound: int
     if written == bound:
         matched = int(scalar(connection, f"select count(*) from {table.name} where {where}"))
     return RowSet(table.name, sql, matched, written, bound, in_lake)
+
+
+def _where(table: Table, scope: Scope) -> str:
+    terms = [term for condition in _CONDITIONS[table.name] for term in condition(scope)]
+    return f'"drop" = {literal(scope.drop)} and ({" or ".join(terms) or "false"})'
+
+
+def _sql(table: Table, where: str, bound: int) -> str:
+    order = dict.fromkeys((*table.key, *table.column_names))  # total, so that a rebuild is the same
+    return (
+        f"select {', '.join(quoted(name) for name in table.column_names)}\nfrom {table.name}\n"
+        f"where {where}\norder by {', '.join(quoted(name) for name in order)}\nlimit {bound}"
+    )
 
 
 def _said(one: RowSet) -> str:

@@ -6,8 +6,9 @@ stand here too, with their values written out so that a query can be run again a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fabric_pipeline.incidents.record import Evidence, IncidentRecord
 from fabric_pipeline.model.components import component_id, parse_component
@@ -64,6 +65,20 @@ def scope_of(record: IncidentRecord, spikes: Iterable[End], topology: Topology) 
         nodes=tuple(sorted({node for node in owners if node})),
         runs=tuple(record.affected_runs),
         ranges=tuple(dict.fromkeys(ranges))[:MAX_RANGES],
+    )
+
+
+def scope_in(facts: Mapping[str, Any]) -> Scope:
+    """The scope as `lineage.json` states it; raises KeyError, TypeError or ValueError otherwise."""
+    return Scope(
+        drop=str(facts["drop"]),
+        ends=tuple((str(node), str(interface)) for node, interface in facts["ends"]),
+        nodes=tuple(str(node) for node in facts["nodes"]),
+        runs=tuple(str(run) for run in facts["runs"]),
+        ranges=tuple(
+            LineRange(str(one["file"]), int(one["first"]), int(one["last"]))
+            for one in facts["ranges"]
+        ),
     )
 
 

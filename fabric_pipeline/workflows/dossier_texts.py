@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -27,7 +27,7 @@ from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.sources.registry import recognise
 from fabric_pipeline.store.lake import part_path
-from fabric_pipeline.workflows.dossier_rows import RowSet, picked
+from fabric_pipeline.workflows.dossier_rows import ROW_TABLES, RowSet, picked
 from fabric_pipeline.workflows.dossier_scope import Scope
 from fabric_pipeline.workflows.dossier_sources import Source, source_path
 
@@ -44,6 +44,50 @@ def versions(
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "incident_schema": SCHEMA_VERSION,
         "readers": _readers(connection, sources, drop),
+        **limits_used(),
+        "row_bound": max(one.bound for one in rows),
+    }
+
+
+def lineage(
+    record: IncidentRecord,
+    scope: Scope,
+    rows: Sequence[RowSet],
+    tables: Mapping[str, tuple[str, str]],
+    run_id: str,
+) -> dict[str, Any]:
+    """Content of `lineage.json`.
+
+    `tables` are the lake files that were read (name -> path in the lake, SHA-256), `rows` what was
+    taken of them. Assets are called as their tables.
+    """
+    return {
+        "run_id": run_id,
+        "run_id_means": "the pipeline run that first built a dossier of this incident as it is here",
+        "drop": record.drop,
+        "incident_id": record.incident_id,
+        "tables": {
+            name: {"file": file, "sha256": sha256, "made_from": list(TABLES[name].upstream)}
+            for name, (file, sha256) in tables.items()
+        },
+        "scope": asdict(scope),
+        "rows": {one.table: one.facts() for one in rows},
+    }
+
+
+def table_files(lake: Path, drop: str) -> dict[str, tuple[str, str]]:
+    """The files of the lake that dossiers of a drop rest on, and their SHA-256."""
+    parts = {name: part_path(lake, name, drop) for name in (*ROW_TABLES, "fabric_topology")}
+    return {
+        name: (path.relative_to(lake).as_posix(), sha256_of(path))
+        for name, path in parts.items()
+        if path.is_file()
+    }
+
+
+def limits_used() -> dict[str, Any]:
+    """The limits of the rules and of the weighing, as this software uses them."""
+    return {
         "limits": {
             limits.__class__.__name__: asdict(limits)
             for limits in (SpikeLimits(), StragglerLimits(), IsolationLimits())
@@ -53,36 +97,7 @@ def versions(
             "suspect_from": EXPLAIN_FROM,
             "score_card": json.loads(as_json(shipped_card(), {})),
         },
-        "row_bound": max(one.bound for one in rows),
     }
-
-
-def lineage(
-    record: IncidentRecord, scope: Scope, rows: Sequence[RowSet], lake: Path, run_id: str
-) -> dict[str, Any]:
-    """Content of `lineage.json`. `tables` are the lake files that were read, `rows` what was taken."""
-    parts = {name: part_path(lake, name, record.drop) for name in _read_tables(rows)}
-    return {
-        "run_id": run_id,
-        "run_id_means": "the first run that built this content; bag-info.txt names the latest",
-        "drop": record.drop,
-        "incident_id": record.incident_id,
-        "tables": {
-            name: {
-                "file": path.relative_to(lake).as_posix(),
-                "sha256": sha256_of(path),
-                "made_from": list(TABLES[name].upstream),
-            }
-            for name, path in parts.items()
-            if path.is_file()
-        },
-        "scope": asdict(scope),
-        "rows": {one.table: one.facts() for one in rows},
-    }
-
-
-def _read_tables(rows: Iterable[RowSet]) -> list[str]:
-    return [*(one.table for one in rows), "fabric_topology"]
 
 
 def _version(package: str) -> str:

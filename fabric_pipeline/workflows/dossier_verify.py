@@ -1,178 +1,105 @@
-"""Verifying a dossier by itself: the bag, the incident's own hash, the excerpts, and then the verdict.
+"""Verifying a dossier in a process that has nothing but the dossier, and against what is known outside.
 
-Needs no lake and no ledger. A folder whose bag does not hold is not looked into any further; the
-judging that is run again stands in `dossier_rerun`.
+The check itself is in `dossier_check`. It runs in a fresh interpreter without the settings of this
+one, so that neither lake nor ledger can help it; signature and known head are looked at here.
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
+import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
+from fabric_pipeline.errors import FabricError, NotFoundError
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.dossier_bag import PAYLOAD, shown
+from fabric_pipeline.workflows.dossier_chain import head_problems
+from fabric_pipeline.workflows.dossier_check import DossierCheck
+from fabric_pipeline.workflows.dossier_ledger import facts_in
+from fabric_pipeline.workflows.dossier_sign import check_signature
 
-from fabric_pipeline.incidents.build import evidence_hash
-from fabric_pipeline.incidents.record import Evidence, IncidentRecord
-from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.store.columns import DatabaseError
-from fabric_pipeline.store.duck import connect, glob_safe, literal
-from fabric_pipeline.workflows.dossier_bag import PAYLOAD, check_bag, shown
-from fabric_pipeline.workflows.dossier_compare import Kept, Rerun, differing_rows
-from fabric_pipeline.workflows.dossier_excerpts import (
-    CUT,
-    EXCERPT_FOLDER,
-    Excerpt,
-    excerpt_name,
-    read_excerpt,
-)
-from fabric_pipeline.workflows.dossier_rerun import rerun
-from fabric_pipeline.workflows.dossier_rows import ROW_FOLDER, ROW_TABLES, load_csv
-from fabric_pipeline.workflows.dossier_sources import SAYS
-
-_WITH_LINES = ("unchanged", "no_hash")
-_WHOLE_NUMBER = re.compile(r"\d{1,18}")
+# The largest whole drop is judged in under a minute; a dossier that takes longer is none of ours.
+TIMEOUT_S = 900
+_CHILD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from fabric_pipeline.workflows.dossier_check import as_json, check_dossier
+print(as_json(check_dossier(Path(sys.argv[2]))))
+"""
+# What an interpreter may need to start at all; nothing that says where our data lie.
+_PASSED_ON = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
 
 
-@dataclass(frozen=True, slots=True)
-class DossierCheck:
-    """The outcome. `problems` is empty when everything holds; `files` counts the payload files.
+def verify_dossier(
+    path: Path,
+    *,
+    signers: Path | None = None,
+    identity: str = "",
+    head: str = "",
+    ledger: Path | None = None,
+) -> DossierCheck:
+    """Check a dossier folder in a fresh process; never raises for what is in the folder.
 
-    `rerun` says what was computed again and came out the same, `not_rerun` what could not be and why.
+    `signers` (allowed signers of ssh-keygen) and `identity` check its signature, `head` a head of the
+    ledger's chain that is known from elsewhere, `ledger` the file of the ledger itself.
     """
-
-    problems: list[str]
-    files: int
-    rerun: list[str] = field(default_factory=list)
-    not_rerun: list[str] = field(default_factory=list)
-
-
-def verify_dossier(path: Path) -> DossierCheck:
-    """Check a dossier folder. Never raises for what is in it."""
+    check = _in_fresh_process(path)
     if not path.is_dir():
-        return DossierCheck([f"{path}: is no folder"], 0)
-    problems, files = check_bag(path)
-    if problems:
-        why = "nothing was run again: the files are not those that were recorded"
-        return DossierCheck(problems, files, not_rerun=[why])
-    check = DossierCheck([], files)
-    record = _record(path / PAYLOAD / "incident.json", check.problems)
-    kept = _kept(path / PAYLOAD / "lineage.json", check.problems)
-    if record is None or kept is None:
         return check
-    excerpts = _excerpts(path / PAYLOAD / EXCERPT_FOLDER, record, check)
-    with closing(connect()) as con:
-        if _load(con, path / PAYLOAD / ROW_FOLDER, check.problems):
-            _judge_again(con, record, kept, excerpts, check)
+    signature = check_signature(path, signers, identity)
+    check.outside.append(signature.says)
+    if signature.problem:
+        check.problems.append(signature.problem)
+    if (head or ledger) and not check.problems:
+        _against_ledger(path, head, ledger, check)
     return check
 
 
-def _judge_again(
-    connection: Any,
-    record: IncidentRecord,
-    kept: Kept,
-    excerpts: Mapping[str, Excerpt],
-    check: DossierCheck,
-) -> None:
-    done = Rerun()
-    what = "readings of normalized counter files against the excerpted lines"
-    done.compare(what, _rows_against_lines(connection, excerpts))
-    try:
-        rerun(connection, record, kept, done)
-    except (DatabaseError, ValueError, KeyError, TypeError, ArithmeticError) as error:
-        done.problems.append(f"the rows cannot be judged again ({shown(str(error)[:200])})")
-    check.problems.extend(done.problems)
-    check.rerun.extend(done.same)
-    check.not_rerun.extend(done.not_rerun)
-
-
-def _record(path: Path, problems: list[str]) -> IncidentRecord | None:
-    try:
-        record = IncidentRecord.model_validate_json(path.read_bytes())
-    except OSError:
-        problems.append("incident.json: is missing")
-        return None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        problems.append(f"incident.json: is no incident record ({shown(where)}: {first['msg']})")
-        return None
-    if evidence_hash(record) != record.evidence_sha256:
-        problems.append("incident.json: its content does not have its own evidence_sha256")
-    return record
-
-
-def _kept(path: Path, problems: list[str]) -> Kept | None:
-    try:
-        return Kept.of(json.loads(path.read_bytes()))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        problems.append("lineage.json: is missing or does not say which rows were kept")
-        return None
-
-
-def _excerpts(folder: Path, record: IncidentRecord, check: DossierCheck) -> dict[str, Excerpt]:
-    found: dict[str, Excerpt] = {}
-    for ref in record.evidence:
-        path = folder / excerpt_name(ref.file)
-        if not path.is_file():
-            check.problems.append(f"{ref.evidence_id}: there is no excerpt of {shown(ref.file)}")
-            continue
-        excerpt = found.setdefault(ref.file, read_excerpt(path))
-        if excerpt.state in _WITH_LINES:
-            check.problems.extend(_reference_problems(ref, excerpt))
-    for file, excerpt in found.items():
-        if excerpt.state not in _WITH_LINES:
-            said = next((text for state, text in SAYS.items() if state == excerpt.state), "")
-            check.not_rerun.append(f"lines of {shown(file)}: {said or 'its excerpt has no state'}")
-    return found
-
-
-def _reference_problems(ref: Evidence, excerpt: Excerpt) -> Iterator[str]:
-    where = f"{ref.evidence_id}: the excerpt of {shown(ref.file)}"
-    if ref.sha256 and excerpt.sha256 != ref.sha256:
-        yield f"{where} is of another file than the incident cites (its hash differs)"
-    for line in (ref.line, ref.last_line):
-        if line is not None and line not in excerpt.lines:
-            yield f"{where} lacks line {line}"
-
-
-def _load(connection: Any, folder: Path, problems: list[str]) -> bool:
-    """Load every table as `recorded_<table>`; CSV and Parquet must hold the same rows."""
-    before = len(problems)
-    for name in ROW_TABLES:
-        csv_file, parquet = (folder / f"{name}.{end}" for end in ("csv", "parquet"))
-        if not (csv_file.is_file() and parquet.is_file()):
-            problems.append(f"rows/{name}: is missing")
-            continue
+def _in_fresh_process(path: Path) -> DossierCheck:
+    root = Path(__file__).resolve().parents[2]
+    with tempfile.TemporaryDirectory() as elsewhere:
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        environment |= {"HOME": elsewhere, "TZ": "UTC"}
+        command = [sys.executable, "-I", "-c", _CHILD, str(root), str(path.absolute())]
         try:
-            load_csv(connection, csv_file, TABLES[name], f"recorded_{name}")
-            other = f"(from read_parquet({literal(glob_safe(str(parquet)))}))"
-            differing = differing_rows(connection, f"(from recorded_{name})", other)
-        except (DatabaseError, ValueError, csv.Error) as error:
-            problems.append(f"rows/{name}: cannot be read ({shown(str(error)[:200])})")
-            continue
-        if differing:
-            problems.append(f"rows/{name}: CSV and Parquet do not hold the same rows")
-    return len(problems) == before
+            done = subprocess.run(  # noqa: S603 - this interpreter and arguments of ours
+                command,
+                cwd=elsewhere,
+                env=environment,
+                capture_output=True,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return DossierCheck([f"the check did not end within {TIMEOUT_S} s"], 0)
+    try:
+        return DossierCheck(**json.loads(done.stdout))
+    except (ValueError, TypeError):
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no words"]
+        said = f"the check ended with code {done.returncode}: {shown(last[0][:300])}"
+        return DossierCheck([said], 0)
 
 
-def _rows_against_lines(connection: Any, excerpts: Mapping[str, Excerpt]) -> Iterator[str]:
-    """Whole numbers of our own counter format stand in their line as they are; others may be spelt
-    in several ways and are not compared.
-    """
-    sql = (
-        "select file, line, counter_text, value_text from recorded_raw_telemetry "
-        "where format = 'fabric_counters' and line is not null and refused_by is null order by all"
-    )
-    for file, line, counter, value in connection.execute(sql).fetchall():
-        excerpt = excerpts.get(file)
-        text = excerpt.lines.get(line, "") if excerpt and excerpt.state in _WITH_LINES else ""
-        if not text or text.endswith(CUT) or not _WHOLE_NUMBER.fullmatch(value):
-            continue
-        if not re.search(rf"(?<!\d){value}(?!\d)", text):
-            yield f"line {line} of {shown(file)} does not hold {shown(counter)} {value}"
+def _against_ledger(path: Path, head: str, ledger: Path | None, check: DossierCheck) -> None:
+    facts = facts_in(path / PAYLOAD)
+    if head:
+        problems, says = head_problems(facts, head.lower())
+        check.problems += problems
+        check.outside += [says] if says else []
+    if ledger is None:
+        return
+    if not ledger.is_file():
+        raise NotFoundError(f"{ledger}: there is no ledger", "give the path of ledger.sqlite")
+    try:
+        hashes = {link.hash for link in facts.links} | {facts.head}
+        broken = Ledger(ledger).verify_chain(sorted(hashes))
+    except FabricError as error:
+        check.problems.append(f"the ledger cannot be read: {shown(error.message)}")
+        return
+    check.problems += [f"ledger: {problem}" for problem in broken]
+    if not broken:
+        check.outside.append("the ledger holds and contains every chain link of this dossier")

@@ -7,10 +7,12 @@ that breaks its schema is reported with the rule and is not handed on.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache as cached
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ from fabric_pipeline.store.duck import connect, scalar
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows import diagnose as stages
 from fabric_pipeline.workflows.ingest import FileReport, count_links, ingest
+from fabric_pipeline.workflows.link_checks import record_link_checks
+from fabric_pipeline.workflows.ticket_history import with_repeats
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
 
 INGEST_TABLES = (
@@ -174,13 +178,17 @@ def incident_stage(
             topology=topology,
             file_sha256={one.name: one.sha256 for one in report.files},
         )
-        records = build_incidents(answer.findings, context)
+        records = with_repeats(ledger, build_incidents(answer.findings, context))
         _store_incidents(connection, records)
         result = write_checked(connection, settings, "incident_records", drop_id)
     ledger.record_incidents(drop_id, records, at)
+    checks = record_link_checks(
+        settings, drop_id, at, cached(lambda one: cluster_of(settings, one))
+    )
     result.figures = {
         "verdict": answer.verdict,
         "accusing": sum(record.needs_ticket for record in records),
+        "links_checked": dict(Counter(check.verdict for check in checks)),
     }
     return result, records
 
@@ -197,6 +205,14 @@ def load_incidents(settings: Settings, drop_id: str) -> list[IncidentRecord]:
     finally:
         connection.close()
     return [IncidentRecord.model_validate_json(row[0]) for row in rows]
+
+
+def cluster_of(settings: Settings, drop_id: str) -> str | None:
+    """The cluster that a drop names, None when what was read of it is no longer kept."""
+    try:
+        return load_report(settings, drop_id).cluster
+    except NotFoundError:
+        return None
 
 
 def load_report(settings: Settings, drop_id: str) -> IngestReport:

@@ -1,146 +1,177 @@
-"""The technician's sheet of an approved ticket as Markdown text.
+"""The technician's sheet of a ticket: one A4 page of HTML for a browser's print dialogue.
 
-Everything in a ticket is data: control characters are dropped and Markdown signs are escaped, so no
-text from telemetry can forge a heading, a tick box or a link. Payloads for ticket systems are in
-`outbox_payloads`.
+The page runs no script and loads nothing: its only style is named by hash in its own content security
+policy. Everything in a ticket is data and is escaped by the template. Which revision is printed and
+whether it is approved is decided by the caller (`ticket_sheet`, `publish_ticket`).
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
+import base64
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+import segno
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from segno.encoder import DataOverflowError
 
 from fabric_pipeline.incidents.ticket import TicketDraft
+from fabric_pipeline.workflows.field_origins import LETTERS, MEANINGS
+from fabric_pipeline.workflows.sheet_fit import BIG, LEADING, NOTES_FROM, SMALL, fitted, go_sizes
+from fabric_pipeline.workflows.sheet_ruler import lines, width_em
+from fabric_pipeline.workflows.sheet_text import NOT_STATED, plain
 
-# Signs that mean something anywhere in a line, and those that do at its beginning only.
-_MARKS = re.compile(r"([\\`*\[\]<~]|(?<!\w)_|_(?!\w))")
-_OPENING = re.compile(r"^([#>+=|-]|\d{1,9}(?=[.)]))")
-NOT_STATED = "not stated by any source"
+TEMPLATES = Path(__file__).with_name("templates")
+NOT_REVIEWED = "No person has approved exactly this text."
+# A longer address gives a code too fine for a phone to read from paper.
+_MAX_QR = 300
+_BARS_PT = 30 + 6 + 18 + 5
+SIGNS = (
+    "Technician",
+    "Date and time, UTC",
+    "Test passed (initials)",
+    "Old serial number",
+    "New serial number",
+    "Returned to service by",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """An approved draft on its way out: which revision, who approved it, when it leaves (UTC)."""
+class Approval:
+    """Who approved which content when (UTC); `seq` is the review's number in the ledger."""
+
+    seq: int
+    reviewer: str
+    reason: str
+    at: datetime
+    revision: int
+    draft_sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One revision of a ticket to print. `standing` says why it is not approved, when it is not.
+
+    `draft_sha256` is the hash under which the ledger keeps this text; the caller has checked that it does.
+    `printed_at` is UTC; None prints no time, so that the same input gives the same bytes.
+    """
 
     draft: TicketDraft
     draft_sha256: str
     revision: int
-    review_seq: int
-    reviewer: str
-    reason: str
-    reviewed_at: datetime
-    published_at: datetime
+    approval: Approval | None = None
+    standing: str = ""
+    portal_url: str = ""
+    printed_at: datetime | None = None
+
+    @property
+    def is_approved(self) -> bool:
+        """True when the approval is about exactly this revision and exactly this text."""
+        approval = self.approval
+        return (
+            approval is not None
+            and approval.revision == self.revision
+            and approval.draft_sha256 == self.draft_sha256
+        )
+
+    @property
+    def address(self) -> str:
+        """What the square code says: the ticket's page, else words that name it for good."""
+        ticket = self.draft.ticket_id
+        page = f"{self.portal_url}/tickets/{ticket}?revision={self.revision}"
+        if self.portal_url and len(page) <= _MAX_QR:
+            return page
+        return f"fabric-pipeline ticket {ticket} revision {self.revision} sha256 {self.draft_sha256[:16]}"
 
 
-def plain(text: str, limit: int) -> str:
-    """One line of printable text, `limit` characters at most, ending in `…` when it was cut.
-
-    Control characters, line breaks and invisible direction marks become spaces or vanish.
-    """
-    spaced = re.sub(r"\s+", " ", text)
-    kept = "".join(c for c in spaced if not unicodedata.category(c).startswith("C"))
-    kept = kept.strip()
-    return kept if len(kept) <= limit else kept[: limit - 1].rstrip() + "…"
-
-
-def technician_sheet(release: Release) -> str:
-    """The whole sheet, from where to go to the signature."""
-    draft = release.draft
-    blocks = [
-        f"# {_prose(draft.text.title)}",
-        _line("Ticket", draft.ticket_id) + f"\nPriority: **{draft.priority}**",
-        _prose(draft.text.summary),
-        "## Where\n\n" + "\n".join(_place(draft)),
-        "## Evidence\n\n" + "\n".join(_evidence(draft)),
-        "## Before you start\n\n" + "\n".join(_before(draft)),
-        "## Repair\n\n" + "\n".join(_steps(draft)),
-        "## Test after the repair\n\n" + "\n".join(_test(draft)),
-        f"## If it does not help\n\n{_prose(draft.text.rollback)}",
-        "## Approval and sign-off\n\n" + "\n".join(_signatures(release)),
-    ]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _prose(text: str) -> str:
-    shown = plain(text, 2000)
-    opening = _OPENING.match(shown)
-    if opening:  # `1.` becomes `1\.` and `#` becomes `\#`
-        cut = opening.end() if shown[0].isdigit() else 0
-        return _MARKS.sub(r"\\\1", shown[:cut]) + "\\" + _MARKS.sub(r"\\\1", shown[cut:])
-    return _MARKS.sub(r"\\\1", shown) or NOT_STATED
+def technician_sheet(sheet: Sheet) -> str:
+    """The whole page as HTML, exactly one A4 page in print whatever the length of the ticket."""
+    approved = sheet.is_approved
+    approval = sheet.approval if approved else None
+    told = _approval_words(approval) if approval else ""
+    view, fit, spare = fitted(sheet.draft, _reserved(told, sheet.address))
+    style, csp = _style()
+    return (
+        _environment()
+        .get_template("ticket_sheet.html")
+        .render(
+            sheet=sheet,
+            view=view,
+            style=style,
+            csp=csp,
+            qr=_qr(sheet.address),
+            barred=not approved,
+            standing=plain(sheet.standing or NOT_REVIEWED, 150),
+            approved=told,
+            size_class=f"s{round(fit.size_pt * 10)}",
+            go_class=f"g{round(go_sizes(view.go)[0])}",
+            big=BIG,
+            notes=spare >= NOTES_FROM,
+            not_stated=NOT_STATED,
+            address=sheet.address,
+            signs=SIGNS,
+            legend=[(LETTERS[origin], MEANINGS[origin]) for origin in LETTERS],
+            author=author(sheet.draft),
+            incident=plain(sheet.draft.incident_id, 60),
+            printed=f"{sheet.printed_at:%Y-%m-%d %H:%M}" if sheet.printed_at else "",
+        )
+    )
 
 
-def _code(text: str) -> str:
-    """An identifier, shown exactly; a backtick in it would end the code span."""
-    shown = plain(text, 300).replace("`", "'")
-    return f"`{shown}`" if shown else NOT_STATED
+def _approval_words(approval: Approval) -> str:
+    reason = f": {plain(approval.reason, 110)}" if approval.reason.strip() else ""
+    when = f"{approval.at:%Y-%m-%d %H:%M} UTC, revision {approval.revision}"
+    return f"by {plain(approval.reviewer, 80)} on {when}{reason}"
 
 
-def _line(label: str, value: str | int | None) -> str:
-    return f"- {label}: {_code('' if value is None else str(value))}"
+def _reserved(approved: str, address: str) -> float:
+    """Points for the bars or the approval, and for an address too long for the note of one line."""
+    address_pt = (lines(address, 66) - 1) * SMALL * LEADING + (9 if width_em(address) > 38 else 0)
+    if not approved:
+        return _BARS_PT + address_pt
+    box = 10 + (lines(f"Approved {approved}", 60) + 1) * 8.5 * 1.25
+    return 6 + max(30, box) + address_pt
 
 
-def _place(draft: TicketDraft) -> list[str]:
-    fields: list[tuple[str, str | int | None]] = [
-        ("Site", draft.site),
-        ("Row", draft.row),
-        ("Rack", draft.rack),
-        ("Unit", draft.unit),
-        ("Node", draft.node),
-        ("Node serial number (compare before touching)", draft.node_serial),
-        ("Link", draft.link),
-        ("Far end", draft.far_end),
-        ("Fabric or switch port", draft.fabric_or_switch_port),
-        ("Port label on the box", draft.port_label),
-        ("Cable", draft.cable_id),
-        ("GPU index", draft.gpu_index),
-        ("GPU serial number", draft.gpu_serial),
-        ("GPU UUID", draft.gpu_uuid),
-    ]
-    return [_line(label, value) for label, value in fields]
+def author(draft: TicketDraft) -> str:
+    """Who worded the drafted fields, and who edited them, as one or two sentences."""
+    who = (
+        f"Claude ({plain(draft.model, 40)})"
+        if draft.drafter == "claude"
+        else "rules, without a model"
+    )
+    edited = f", edited by {plain(draft.edited_by, 60)}" if draft.edited_by else ""
+    return f"Drafted fields worded by {who}{edited}."
 
 
-def _evidence(draft: TicketDraft) -> list[str]:
-    claims = [
-        f"- {_prose(statement.claim)} ({', '.join(map(_code, statement.evidence_ids))})"
-        for statement in draft.text.evidence_statements
-    ]
-    others = [f"- Also weighed: {_prose(text)}" for text in draft.text.alternatives]
-    return [f"- Fault: {_prose(draft.fault)}", *claims, *others]
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
-def _before(draft: TicketDraft) -> list[str]:
-    part_number = _code(draft.part_number)
-    return [
-        f"- Drain: {_prose(draft.drain_required)}",
-        f"- Port isolation (for a person to decide): {_prose(draft.port_isolation_guidance)}",
-        f"- Part: {_prose(draft.replacement_part)}, part number {part_number}",
-        *[f"- Safety: {_prose(text)}" for text in draft.safety],
-        *[f"- Tool: {_prose(text)}" for text in draft.tools],
-    ]
+@cache
+def _style() -> tuple[Markup, str]:
+    """The style, and the policy that allows it and nothing else. The style is ours, not data."""
+    text = (TEMPLATES / "ticket_sheet.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return Markup(text), policy  # noqa: S704 - a file of this package
 
 
-def _steps(draft: TicketDraft) -> list[str]:
-    return [
-        f"{number}. [ ] {_prose(step.do)}\n   - What it shows: {_prose(step.proves)}"
-        for number, step in enumerate(draft.text.repair_steps, start=1)
-    ]
-
-
-def _test(draft: TicketDraft) -> list[str]:
-    criteria = [f"- [ ] {_prose(text)}" for text in draft.pass_criteria]
-    return [_prose(draft.test_after_repair), "", *criteria]
-
-
-def _signatures(release: Release) -> list[str]:
-    return [
-        f"- Approved by {_prose(release.reviewer)} on {release.reviewed_at:%Y-%m-%d %H:%M} UTC",
-        f"- Reason: {_prose(release.reason) if release.reason else 'none given'}",
-        f"- Worded by: {release.draft.drafter}, revision {release.revision}",
-        _line("Content SHA-256", release.draft_sha256),
-        "- Technician, time: ____________________",
-        "- Old serial number / new serial number: ____________________",
-        "- Returned to service by: ____________________",
-    ]
+def _qr(text: str) -> Markup:
+    try:
+        code = segno.make(text, error="m", micro=False)
+    except DataOverflowError:  # a hostile ticket id, far longer than any that the ledger takes
+        code = segno.make(hashlib.sha256(text.encode()).hexdigest(), error="m", micro=False)
+    drawn = code.svg_inline(omitsize=True, border=2, svgclass=None, lineclass=None)
+    return Markup(drawn)  # noqa: S704 - path data drawn by segno, no text of the ticket

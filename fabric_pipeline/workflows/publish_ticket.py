@@ -18,8 +18,9 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.filelock import locked
 from fabric_pipeline.store.lake import sync_folder
 from fabric_pipeline.store.ledger import Ledger, Publication, StoredDraft
-from fabric_pipeline.workflows.outbox_payloads import outbox_files
-from fabric_pipeline.workflows.outbox_sheet import Release
+from fabric_pipeline.workflows.outbox_payloads import Release, outbox_files
+from fabric_pipeline.workflows.outbox_sheet import Sheet
+from fabric_pipeline.workflows.ticket_sheet import approval_of
 
 STAGING = ".staging"
 TICKET_FILE = "ticket.json"
@@ -57,35 +58,35 @@ def publish_approved(settings: Settings, ledger: Ledger, drop: str, at: datetime
                 why = f"the ledger was changed from outside: {problems[0]}"
                 outcome.refused.append((stored.ticket_id, why))
             else:
-                _publish(settings.outbox, ledger, stored, at, outcome)
+                _publish(settings, ledger, stored, at, outcome)
     return outcome
 
 
 def _publish(
-    outbox: Path, ledger: Ledger, stored: StoredDraft, at: datetime, outcome: PublishOutcome
+    settings: Settings, ledger: Ledger, stored: StoredDraft, at: datetime, outcome: PublishOutcome
 ) -> None:
     state = ledger.review_state(stored.ticket_id, stored.draft_sha256)
     may_publish, why = verdict(state)
-    if not may_publish or stored.draft is None or state.seq is None or state.at is None:
+    approval = approval_of(stored, state)
+    if not may_publish or stored.draft is None or approval is None:
         outcome.refused.append((stored.ticket_id, why))
         return
-    release = Release(
+    sheet = Sheet(
         draft=stored.draft,
         draft_sha256=stored.draft_sha256,
         revision=stored.revision,
-        review_seq=state.seq,
-        reviewer=state.reviewer,
-        reason=state.reason,
-        reviewed_at=state.at,
-        published_at=at.astimezone(UTC),
+        approval=approval,
+        portal_url=settings.portal_url,
     )
+    release = Release(sheet=sheet, approval=approval, published_at=at.astimezone(UTC))
+    outbox = settings.outbox
     staged = _stage(outbox, release)
     try:
         row = ledger.record_publication(
             stored.ticket_id,
             stored.draft_sha256,
-            state.seq,
-            state.reviewer,
+            approval.seq,
+            approval.reviewer,
             at,
             f"{stored.ticket_id}/{TICKET_FILE}",
         )
@@ -98,7 +99,7 @@ def _publish(
 
 
 def _stage(outbox: Path, release: Release) -> Path:
-    staged = outbox / STAGING / f"{release.draft.ticket_id}.{release.revision}"
+    staged = outbox / STAGING / f"{release.draft.ticket_id}.{release.sheet.revision}"
     shutil.rmtree(staged, ignore_errors=True)
     staged.mkdir(parents=True)
     for name, content in outbox_files(release).items():

@@ -11,6 +11,7 @@ from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger, TicketRow
 from fabric_pipeline.workflows.accounting import ReadingAccount, reading_account
+from fabric_pipeline.workflows.draft_costs import DraftCosts, draft_costs
 from fabric_pipeline.workflows.drop_stages import load_incidents, load_report
 
 
@@ -46,6 +47,7 @@ class Summary:
     drops: list[DropSummary]
     waiting: list[TicketRow]
     audit: str
+    costs: DraftCosts = field(default_factory=DraftCosts)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values only."""
@@ -65,6 +67,7 @@ class Summary:
             "tickets_waiting": [
                 asdict(row) | {"drafted_at": str(row.drafted_at)} for row in self.waiting
             ],
+            "drafting": asdict(self.costs),
             "audit_database": self.audit,
         }
 
@@ -77,8 +80,10 @@ def summarise(settings: Settings, drop_ids: Sequence[str]) -> Summary:
             found.append(_drop(settings, drop_id))
         except NotFoundError:
             continue  # its run failed before the tables were there; the run said why
-    waiting = [row for row in Ledger(settings.ledger).tickets() if row.state == "awaiting"]
-    return Summary(found, waiting, str(settings.audit))
+    ledger = Ledger(settings.ledger)
+    waiting = [row for row in ledger.tickets() if row.state == "awaiting"]
+    costs = draft_costs(ledger, [one.drop for one in found])
+    return Summary(found, waiting, str(settings.audit), costs)
 
 
 def _drop(settings: Settings, drop_id: str) -> DropSummary:

@@ -20,8 +20,9 @@ _TYPES = {"nvlink", "pcie", "infiniband", "roce", "ethernet"}
 
 def topology_rows(file: str, part: TopologyPart) -> Iterator[tuple[Any, ...]]:
     """One row per entity in the column order of fabric_topology without drop and hash."""
-    if part.site:
-        yield _row(file, "site", part.site, {"site": part.site})
+    stated = {"site": part.site, "service": part.service, "spares": part.spares}
+    if site := {key: value for key, value in stated.items() if value}:
+        yield _row(file, "site", part.site, site)
     for node in part.nodes:
         yield from _node_rows(file, node)
     for switch in part.switches:
@@ -51,17 +52,23 @@ def places_in_names(
 def topology_from_rows(rows: Iterable[tuple[str, str]]) -> Topology:
     """The graph from (kind, attributes) of the table."""
     part = TopologyPart()
+    sites = []
     for kind, attributes in rows:
         value = json.loads(attributes)
         if kind == "site":
-            part.site = part.site or str(value["site"])
+            site = str(value.get("site") or "")
+            sites.append(
+                TopologyPart(
+                    site=site, service=value.get("service") or {}, spares=value.get("spares") or []
+                )
+            )
         elif kind == "node":
             part.nodes.append(value)
         elif kind == "switch":
             part.switches.append(value)
         elif kind == "link":
             part.links.append(value)
-    return Topology([part])
+    return Topology([*sites, part])
 
 
 # Device kind -> list of a node that holds it, and the keys under which a device names itself.

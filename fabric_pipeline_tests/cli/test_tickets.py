@@ -72,12 +72,18 @@ def test_tickets_are_listed_and_shown(shell: Shell, home: Settings, ticket: str)
     whole = shell("tickets", ticket, "--json").json
     assert whole["draft_sha256"] == rows[0]["draft_sha256"]
     assert whole["link"] in sheet
+    assert shell("tickets", "show", ticket).out == sheet
+    assert shell("tickets", "--drop", "small", "--json").json == rows
+    assert shell("tickets", "--drop", "none", "--json").json == []
+    assert {row["life"] for row in rows} == {"new"}
 
 
 def test_looking_at_a_draft_records_nothing(shell: Shell, home: Settings, ticket: str) -> None:
     answer = shell("review", ticket)
     assert answer.code == 0
-    assert "--approve --reviewer NAME" in answer.err
+    content = shell("tickets", ticket, "--json").json["draft_sha256"]
+    assert f"--approve --reviewer NAME --draft {content}" in answer.err
+    assert "OWN FINDING: none" in answer.out
     assert reviews(home) == []
 
 

@@ -36,10 +36,12 @@ GOOD: dict[str, Any] = {
         ],
         "rollback": "Put the original module back and send the ticket back with the readings.",
     },
-    "reading": {
+    "finding": {
         "component": "trn-b07-n03:gpu6/nvlink-13",
+        "level": "link",
         "why": "Only this link counts errors, and its siblings stay at 0.",
         "would_refute_it": "Errors on port 27 with another module in the slot.",
+        "evidence_ids": ["E1"],
     },
 }
 
@@ -56,8 +58,8 @@ def with_summary_also(sentence: str) -> dict[str, Any]:
     return answer(summary=f"{GOOD['text']['summary']} {sentence}")
 
 
-def with_reading(component: str) -> dict[str, Any]:
-    """The good answer with another view of which component fails."""
+def with_finding(**changes: Any) -> dict[str, Any]:
+    """The good answer with another view of what fails."""
     changed = copy.deepcopy(GOOD)
-    changed["reading"]["component"] = component
+    changed["finding"].update(changes)
     return changed

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from fabric_pipeline_tests.drafting.batch_play import BatchPlay
 
 
 @dataclass(frozen=True)
@@ -20,10 +24,18 @@ class Reply:
 
 
 def message(
-    content: list[dict[str, Any]], stop_reason: str, tokens: tuple[int, int] = (2000, 700)
+    content: list[dict[str, Any]], stop_reason: str, tokens: tuple[int, ...] = (2000, 700)
 ) -> Reply:
-    """A message of the API with this content."""
-    body = {
+    """A message of the API with this content; tokens are (in, out) or (in, out, read, written)."""
+    return Reply(json.dumps(message_body(content, stop_reason, tokens)).encode())
+
+
+def message_body(
+    content: list[dict[str, Any]], stop_reason: str, tokens: tuple[int, ...] = (2000, 700)
+) -> dict[str, Any]:
+    """The message itself; the service counts cache tokens beside `input_tokens`, not in it."""
+    cached = tokens[2:] or (0, 0)
+    return {
         "id": "msg_test",
         "type": "message",
         "role": "assistant",
@@ -31,20 +43,35 @@ def message(
         "content": content,
         "stop_reason": stop_reason,
         "stop_sequence": None,
-        "usage": {"input_tokens": tokens[0], "output_tokens": tokens[1]},
+        "usage": {
+            "input_tokens": tokens[0],
+            "output_tokens": tokens[1],
+            "cache_read_input_tokens": cached[0],
+            "cache_creation_input_tokens": cached[1],
+        },
     }
-    return Reply(json.dumps(body).encode())
 
 
-def tool_call(name: str, arguments: object, stop_reason: str = "tool_use") -> Reply:
+def call(name: str, arguments: object) -> dict[str, Any]:
+    """The block of a message that calls one tool."""
+    return {"type": "tool_use", "id": f"toolu_{name}", "name": name, "input": arguments}
+
+
+def tool_call(
+    name: str,
+    arguments: object,
+    stop_reason: str = "tool_use",
+    tokens: tuple[int, ...] = (2000, 700),
+) -> Reply:
     """The model calls one tool; the final answer is such a call too."""
-    call = {"type": "tool_use", "id": f"toolu_{name}", "name": name, "input": arguments}
-    return message([call], stop_reason)
+    return message([call(name, arguments)], stop_reason, tokens)
 
 
-def draft(answer: dict[str, Any], stop_reason: str = "tool_use") -> Reply:
+def draft(
+    answer: dict[str, Any], stop_reason: str = "tool_use", tokens: tuple[int, ...] = (2000, 700)
+) -> Reply:
     """The model hands in its draft."""
-    return tool_call("ticket_draft", answer, stop_reason)
+    return tool_call("ticket_draft", answer, stop_reason, tokens)
 
 
 def words(text: str, stop_reason: str) -> Reply:
@@ -63,12 +90,21 @@ def failure(status: int, kind: str, **headers: str) -> Reply:
 
 
 class MessagesServer:
-    """Plays `script` reply by reply, the last one for ever; keeps what it was asked."""
+    """Plays `script` reply by reply, the last one for ever; keeps what it was asked.
+
+    `choose`, when set, picks the reply by the request instead, for drafts that are asked for at once.
+    `batches` plays the Message Batches API. `busiest` is the most requests that were open together.
+    """
 
     def __init__(self) -> None:
         self.script: list[Reply] = []
+        self.choose: Callable[[dict[str, Any]], Reply] | None = None
+        self.batches = BatchPlay()
         self.requests: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.busiest = 0
+        self._open = 0
+        self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(
@@ -87,19 +123,49 @@ class MessagesServer:
         self._thread.join()
 
     def next_reply(self, request: dict[str, Any], key: str) -> Reply:
-        self.requests.append(request)
-        self.keys.append(key)
-        return self.script[min(len(self.requests), len(self.script)) - 1]
+        with self._lock:
+            self.requests.append(request)
+            self.keys.append(key)
+            number = len(self.requests)
+        if self.choose:
+            return self.choose(request)
+        return self.script[min(number, len(self.script)) - 1]
+
+    def answer(self, method: str, path: str, body: bytes, key: str) -> Reply:
+        """The reply to one HTTP request."""
+        if "/batches" in path:
+            status, data = self.batches.answer(method, path, body)
+            return Reply(data, status, {"retry-after-ms": "5"})
+        return self.next_reply(json.loads(body), key)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Counts a request as open."""
+        with self._lock:
+            self._open += 1
+            self.busiest = max(self.busiest, self._open)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open -= 1
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._play("GET", b"")
+
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                reply = server.next_reply(json.loads(body), self.headers.get("authorization", ""))
-                if reply.delay_s and server._stopping.wait(reply.delay_s):
-                    return
+                self._play("POST", self.rfile.read(int(self.headers.get("content-length", "0"))))
+
+            def _play(self, method: str, body: bytes) -> None:
+                key = self.headers.get("authorization", "")
+                with server.counted():
+                    reply = server.answer(method, self.path, body, key)
+                    if reply.delay_s and server._stopping.wait(reply.delay_s):
+                        return
                 self.send_response(reply.status)
                 headers = {"content-type": "application/json", **reply.headers}
                 for name, value in {**headers, "content-length": str(len(reply.body))}.items():

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from fabric_pipeline.drafting.catalogue import Catalogue, load_catalogue
+from fabric_pipeline.drafting.catalogue import (
+    Catalogue,
+    catalogue_problems,
+    catalogue_schema,
+    load_catalogue,
+)
+from fabric_pipeline.drafting.forbidden import forbidden
 from fabric_pipeline.errors import BadInputError
 from fabric_pipeline_tests.drafting.incidents import (
     infiniband_incident,
@@ -24,9 +30,10 @@ GOOD: dict[str, Any] = {
     "replaceable_part": "Ask the vendor",
     "tools": ["strap"],
     "safety": ["Wear the strap."],
+    "drain_scope": "node",
     "drain": "All of {node}.",
     "port_isolation": "Ask the network team about {port}.",
-    "repair_steps": [{"do": "Seat {near} again.", "proves": "Bad contact."}],
+    "repair_steps": [{"action": "reseat", "do": "Seat {near} again.", "proves": "Bad contact."}],
     "test_after_repair": "Traffic for 30 minutes.",
     "pass_criteria": ["0 new errors in 30 minutes"],
     "rollback": "Put it back.",
@@ -55,6 +62,11 @@ def write(folder: Path, *entries: dict[str, Any]) -> Path:
         (pcie_incident(part_reference="MMA4Z00-NS"), "pcie-slot"),
         (pcie_incident(link_type="ethernet"), "no-entry"),
         (pcie_incident(link_type="", isolated_component="n1:thing"), "no-entry"),
+        (pcie_incident(part_reference="pcie-riser"), "pcie-riser"),
+        (pcie_incident(part_reference="Retimer"), "pcie-retimer"),
+        (infiniband_incident(part_reference="MCP7Y00-N002"), "infiniband-copper"),
+        (infiniband_incident(part_reference="MMA4Z00-NS-T"), "infiniband-rate-unknown"),
+        (infiniband_incident(link_type="roce", part_reference="MMA4Z00-NS-T"), "roce-optical-osfp"),
     ],
 )
 def test_entry_is_chosen_by_part_then_link_type(
@@ -68,6 +80,23 @@ def test_every_part_number_has_a_public_source(catalogue: Catalogue) -> None:
     assert parts
     assert all(part.source.startswith("https://docs.nvidia.com/") for part in parts)
     assert all(part.part_number == part.reference for part in parts)
+    assert all(
+        option.source for entry in catalogue.entries for option in entry.parts if option.part_number
+    )
+
+
+def test_every_entry_with_a_part_says_what_its_return_form_asks_for(catalogue: Catalogue) -> None:
+    for entry in catalogue.entries:
+        asked = {need.source for need in entry.rma}
+        assert {"component", "fault", "first_seen", "evidence", "attach", "ask"} <= asked, entry
+        assert entry.drain_scope in ("node", "nodes")
+        assert entry.default_for_its_link_types or entry.parts
+        assert len({step.action for step in entry.repair_steps}) == len(entry.repair_steps)
+
+
+def test_no_text_of_the_catalogue_is_one_that_a_draft_may_not_hold(catalogue: Catalogue) -> None:
+    for entry in catalogue.entries:
+        assert [text for text in entry.worded() if forbidden(text)] == []
 
 
 def test_every_entry_states_criteria_with_figures(catalogue: Catalogue) -> None:
@@ -79,7 +108,25 @@ def test_every_entry_states_criteria_with_figures(catalogue: Catalogue) -> None:
     ("changes", "complaint"),
     [
         ({"rollback": "Put {part} back."}, "unknown placeholder"),
-        ({"rollback": "Reboot the node."}, "reboot"),
+        ({"rollback": "Reboot the node."}, "rollback: it asks for or names a reboot"),
+        ({"safety": ["Power cycle the node first."]}, "safety.0: it asks for"),
+        ({"parts": [{"name": "Cable", "part_number": "X1"}]}, "part_number X1 has no source"),
+        ({"parts": [{"name": "Cable"}, {"name": "Cable"}]}, "parts: name stated twice: Cable"),
+        ({"rma": [{"item": "Serial", "from": "serial"}]}, "rma.0.from"),
+        ({"drain_scope": "rack"}, "drain_scope"),
+        ({"fits": {"media": ["dac"], "speed": [400]}}, "fits.speed"),
+        (
+            {"repair_steps": [{"action": "swap", "do": "a", "proves": "b", "part": "Cable"}]},
+            "name a part that parts does not list: Cable",
+        ),
+        (
+            {"repair_steps": [{"action": "swap", "do": "a", "proves": "b"}] * 2},
+            "action stated twice: swap",
+        ),
+        (
+            {"repair_steps": [{"action": "Re-seat", "do": "a", "proves": "b"}]},
+            "repair_steps.0.action",
+        ),
         ({"pass_criteria": ["no errors"]}, "no figure"),
         ({"link_types": ["token-ring"]}, "link_types"),
         ({"colour": "red"}, "colour"),
@@ -107,7 +154,9 @@ def test_two_defaults_for_one_link_type_are_refused(tmp_path: Path) -> None:
 
 
 def test_empty_folder_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"holds no \*.yaml file -> run from a checkout"):
+    with pytest.raises(
+        BadInputError, match=r"holds no \*.yaml file -> run from a checkout.*FABRIC_CATALOGUE"
+    ):
         load_catalogue(tmp_path)
 
 
@@ -118,3 +167,29 @@ def test_broken_file_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_bytes(content)
     with pytest.raises(BadInputError, match=r"broken\.yaml"):
         load_catalogue(tmp_path)
+
+
+def test_all_mistakes_of_a_folder_are_listed_with_file_and_field(tmp_path: Path) -> None:
+    other = {**GOOD, "entry_id": "b", "default_for_its_link_types": False, "title": ""}
+    write(tmp_path, {**GOOD, "colour": "red", "drain": ""}, other)
+    (tmp_path / "c.yml").write_text("a: [", encoding="utf-8")
+    problems = catalogue_problems(tmp_path)
+    assert len(problems) == 4
+    assert [problem.rpartition("/")[2].partition(": ")[0] for problem in problems] == [
+        "c.yml", "entry-0.yaml", "entry-0.yaml", "entry-1.yaml"
+    ]  # fmt: skip
+    assert "entry-0.yaml: drain: " in problems[1]
+    assert "entry-1.yaml: title: " in problems[3]
+
+
+def test_a_sound_folder_has_no_problems_and_is_used(tmp_path: Path) -> None:
+    write(tmp_path, GOOD)
+    assert catalogue_problems(tmp_path) == []
+    assert load_catalogue(tmp_path).entry_for(nvlink_incident()).entry_id == "any-link"
+
+
+def test_the_schema_names_what_a_file_must_hold() -> None:
+    schema = catalogue_schema()
+    assert {"entry_id", "drain_scope", "repair_steps", "pass_criteria"} <= set(schema["required"])
+    assert schema["additionalProperties"] is False
+    assert "from" in schema["$defs"]["RmaNeed"]["properties"]

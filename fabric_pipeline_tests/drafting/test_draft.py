@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 import pytest
 
@@ -18,50 +16,22 @@ from fabric_pipeline.errors import DraftingError
 from fabric_pipeline.incidents.ticket import TicketDraft
 from fabric_pipeline.settings import Settings
 from fabric_pipeline_tests.drafting import answers
+from fabric_pipeline_tests.drafting.fabric import BrokenFabric, SmallFabric
 from fabric_pipeline_tests.drafting.incidents import nvlink_incident
 from fabric_pipeline_tests.drafting.messages_server import (
     MessagesServer,
     Reply,
     draft,
-    failure,
     tool_call,
     words,
 )
-
-Play = Callable[..., TicketDraft]
-INCIDENT = nvlink_incident()
-# Deterministic parts of a ticket: whoever words it, and whatever goes wrong, these are the same.
-WORDED = {"text", "topology_finding", "drafter", "drafter_note", "model", "prompt_version"}
-SPENT = {"input_tokens", "output_tokens", "cost_usd"}
-
-
-@pytest.fixture
-def play(server: MessagesServer, settings: Settings, catalogue: Catalogue) -> Play:
-    """Draft the NVLink incident while the server plays these replies."""
-
-    def run(*script: Reply, **changes: object) -> TicketDraft:
-        server.script = list(script)
-        chosen = dataclasses.replace(settings, **changes)  # type: ignore[arg-type]
-        return draft_ticket(INCIDENT, settings=chosen, catalogue=catalogue)
-
-    return run
-
-
-@pytest.fixture
-def by_rules(catalogue: Catalogue, settings: Settings) -> TicketDraft:
-    keyless = dataclasses.replace(settings, anthropic_api_key="")
-    return draft_ticket(INCIDENT, settings=keyless, catalogue=catalogue)
-
-
-def assert_rules_took_over(ticket: TicketDraft, by_rules: TicketDraft, why: str) -> None:
-    assert ticket.drafter == "rules"
-    assert (
-        ticket.drafter_note
-        == f"Claude (claude-sonnet-5-5) was asked and gave no usable draft: {why}."
-    )
-    assert ticket.text == by_rules.text
-    assert ticket.topology_finding is None
-    assert (ticket.model, ticket.prompt_version) == ("", "")
+from fabric_pipeline_tests.drafting.playing import (
+    INCIDENT,
+    SPENT,
+    WORDED,
+    Play,
+    assert_rules_took_over,
+)
 
 
 def test_good_answer_becomes_the_draft_with_its_tokens_and_cost(
@@ -93,24 +63,52 @@ def test_no_key_means_rules_without_any_request(
 
 
 def test_tools_are_answered_with_quoted_data(play: Play, server: MessagesServer) -> None:
+    link = "trn-b07-n03:gpu6/nvlink-13"
     asked = [
-        tool_call("neighbours", {}),
+        tool_call("neighbours", {"component": link}),
         tool_call("evidence", {"evidence_id": "E1"}),
         tool_call("evidence", {"evidence_id": "E77"}),
-        tool_call("counters", {}),
+        tool_call("counters", {"component": link}),
+        tool_call("shared_components", {"components": [link, "trn-b07-n03:gpu2/nvlink-4"]}),
+        tool_call("straggler_timeline", {"component": link}),
+        tool_call("earlier_tickets", {"serial": "1654822003117"}),
         tool_call("alternatives", {}),
     ]
-    ticket = play(*asked, draft(answers.GOOD))
+    fabric = SmallFabric()
+    ticket = play(*asked, draft(answers.GOOD), lookup=fabric)
     assert ticket.drafter == "claude"
-    assert ticket.input_tokens == 6 * 2000
-    told = str(server.requests[-1]["messages"])
-    for expected in ("trn-b07-n03:gpu2/nvlink-4", "crc_flit,31407", "70.7 a minute", "A slow GPU"):
-        assert expected in told
-    assert told.count("<incident_data>") == 6
+    assert (ticket.requests, ticket.input_tokens) == (9, 9 * 2000)
+    told = [
+        str(message) for message in server.requests[-1]["messages"] if message["role"] == "user"
+    ]
+    held = ("gpu2/nvlink-4", "crc_flit,31407", "no_such_evidence", "70.7 a minute", "nvswitch-2")
+    for expected, answer in zip(
+        (*held, "1399.25", "T-0f0f0f0f0f0f", "A slow GPU"), told[1:], strict=True
+    ):
+        assert expected in answer
+        assert answer.count("<incident_data>") == 1
+    assert {name for name, _ in fabric.asked} == {
+        "neighbours", "counters", "shared_components", "straggler_timeline", "earlier_tickets",
+    }  # fmt: skip
+
+
+def test_what_a_tool_showed_may_be_said_and_nothing_else(play: Play) -> None:
+    """The latency of one slow interval stands in no record, only in the answer of a look-up."""
+    saying = answers.with_finding(why="The runs slow down to 1399.25 us when this link errs.")
+    assert play(draft(saying), lookup=SmallFabric()).drafter == "claude"
+    unsaid = play(draft(saying))
+    assert unsaid.drafter == "rules"
+    assert "1399.25" in unsaid.drafter_note
+
+
+def test_a_failing_look_up_does_not_stop_the_draft(play: Play, server: MessagesServer) -> None:
+    call = tool_call("neighbours", {"component": "trn-b07-n03:gpu6/nvlink-13"})
+    assert play(call, draft(answers.GOOD), lookup=BrokenFabric()).drafter == "claude"
+    assert "this look-up failed (OSError)" in str(server.requests[-1]["messages"][-1])
 
 
 def test_tools_without_end_are_stopped(play: Play, by_rules: TicketDraft) -> None:
-    ticket = play(tool_call("counters", {}))
+    ticket = play(tool_call("counters", {"component": "x:gpu0"}))
     why = "the model used up its requests or tool calls without an answer"
     assert_rules_took_over(ticket, by_rules, why)
 
@@ -140,9 +138,10 @@ def test_hostile_strings_reach_claude_only_as_data(
 def test_missing_libraries_are_named(
     settings: Settings, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fabric_pipeline.drafting.agent.find_spec", lambda _name: None)
+    monkeypatch.setattr("fabric_pipeline.drafting.draft.find_spec", lambda _name: None)
     ticket = draft_ticket(INCIDENT, settings=settings, catalogue=catalogue)
-    assert ticket.drafter_note.endswith(
+    assert ticket.drafter_note == (
+        "Claude (claude-sonnet-5-5) was not asked: "
         "the libraries pydantic-ai and anthropic are not installed."
     )
 
@@ -168,9 +167,9 @@ BAD = {
         answers.answer(evidence_statements=[{"claim": "Errors rise.", "evidence_ids": ["E9"]}]),
         "evidence_statements: there is no evidence 'E9'",
     ),
-    "reading outside the incident": (
-        answers.with_reading("trn-b07-n04:gpu6/nvlink-13"),
-        "reading.component: not a component of this incident",
+    "finding outside the incident": (
+        answers.with_finding(component="trn-b07-n04:gpu6/nvlink-13"),
+        "finding.component: ",
     ),
 }
 
@@ -183,6 +182,9 @@ def test_refused_text_is_sent_back_and_may_be_corrected(
     ticket = play(draft(bad), draft(answers.GOOD))
     assert ticket.drafter == "claude"
     assert ticket.input_tokens == 4000
+    (attempt,) = ticket.failed_attempts
+    assert any(reason in problem.replace('"', "'") for problem in attempt.problems)
+    assert json.loads(attempt.answer)["text"]["title"] == bad["text"]["title"]
     assert reason in str(server.requests[1]["messages"][-1]).replace('\\"', "'").replace("\\'", "'")
 
 
@@ -196,12 +198,14 @@ def test_text_refused_for_good_gives_the_rules_draft(
     assert "its text did not pass our checks: " in ticket.drafter_note
     assert reason in ticket.drafter_note
     assert len(server.requests) == 3
-    assert (ticket.input_tokens, ticket.output_tokens) == (6000, 2100)
+    assert (ticket.requests, ticket.input_tokens, ticket.output_tokens) == (3, 6000, 2100)
     assert ticket.cost_usd == pytest.approx(0.033)
+    assert len(ticket.failed_attempts) == 3
+    assert reason in " ".join(ticket.failed_attempts[2].problems)
 
 
 def test_disagreement_is_recorded_and_changes_no_fact(play: Play, by_rules: TicketDraft) -> None:
-    ticket = play(draft(answers.with_reading("trn-b07-n03:gpu2/nvlink-4")))
+    ticket = play(draft(answers.with_finding(component="trn-b07-n03:gpu2/nvlink-4")))
     assert ticket.drafter == "claude"
     assert ticket.topology_finding is not None
     assert not ticket.topology_finding.agrees_with_isolation
@@ -210,8 +214,8 @@ def test_disagreement_is_recorded_and_changes_no_fact(play: Play, by_rules: Tick
 
 
 def test_model_cannot_claim_to_agree(play: Play) -> None:
-    claiming = answers.with_reading("trn-b07-n03:gpu2/nvlink-4")
-    claiming["reading"]["agrees_with_isolation"] = True
+    claiming = answers.with_finding(component="trn-b07-n03:gpu2/nvlink-4")
+    claiming["finding"]["agrees_with_isolation"] = True
     ticket = play(draft(claiming))
     assert ticket.drafter == "rules"
     assert "did not have the shape" in ticket.drafter_note
@@ -229,6 +233,7 @@ def test_cut_off_in_the_middle(play: Play, by_rules: TicketDraft) -> None:
     half = {"text": {"title": "CRITICAL: NVLink 13 of"}}
     ticket = play(draft(half, "max_tokens"))
     assert_rules_took_over(ticket, by_rules, "the answer was cut off at the token limit")
+    assert "NVLink 13 of" in ticket.failed_attempts[0].answer
 
 
 @pytest.mark.parametrize("text", ["", "I will not help with this."])
@@ -239,6 +244,8 @@ def test_refusal(text: str, play: Play, by_rules: TicketDraft) -> None:
 def test_text_instead_of_a_draft(play: Play, by_rules: TicketDraft) -> None:
     ticket = play(words("Here is my draft: reseat it.", "end_turn"))
     assert_rules_took_over(ticket, by_rules, "its answer did not have the shape that was asked for")
+    assert len(ticket.failed_attempts) == 3
+    assert "reseat it" in ticket.failed_attempts[0].answer
 
 
 @pytest.mark.parametrize(
@@ -253,77 +260,9 @@ def test_malformed_json(body: bytes, play: Play) -> None:
 def test_wrong_shape_is_corrected(play: Play) -> None:
     ticket = play(tool_call("ticket_draft", {"text": "reseat it"}), draft(answers.GOOD))
     assert ticket.drafter == "claude"
-
-
-def test_rate_limit_then_good(play: Play, server: MessagesServer) -> None:
-    ticket = play(failure(429, "rate_limit_error"), draft(answers.GOOD))
-    assert ticket.drafter == "claude"
-    assert len(server.requests) == 2
-
-
-def test_overload_for_ever(play: Play, server: MessagesServer, by_rules: TicketDraft) -> None:
-    ticket = play(failure(529, "overloaded_error"))
-    why = "the service was still overloaded after all retries (HTTP 529)"
-    assert_rules_took_over(ticket, by_rules, why)
-    assert len(server.requests) == 4
-    assert (ticket.input_tokens, ticket.cost_usd) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    ("status", "why"),
-    [(401, "the service refused the key"), (404, "the service does not know this model")],
-)
-def test_refused_requests_are_not_repeated(
-    status: int, why: str, play: Play, server: MessagesServer, by_rules: TicketDraft
-) -> None:
-    ticket = play(failure(status, "some_error"))
-    assert_rules_took_over(ticket, by_rules, f"{why} (HTTP {status})")
-    assert len(server.requests) == 1
-
-
-def test_nothing_of_provider_or_key_reaches_the_ticket(play: Play) -> None:
-    text = play(failure(400, "invalid_request_error")).model_dump_json()
-    assert "req_secret_1" not in text
-    assert "test-key-not-real" not in text
-
-
-def test_silent_server_is_given_up_after_the_whole_time(play: Play, by_rules: TicketDraft) -> None:
-    began = time.monotonic()
-    ticket = play(dataclasses.replace(draft(answers.GOOD), delay_s=30), draft_timeout_s=0.5)
-    assert time.monotonic() - began < 15
-    assert_rules_took_over(ticket, by_rules, "no usable answer within 0.5 s")
-
-
-def test_server_cannot_make_us_wait_longer(play: Play, by_rules: TicketDraft) -> None:
-    began = time.monotonic()
-    ticket = play(failure(429, "rate_limit_error", retry_after_ms="3600000"), draft_timeout_s=0.5)
-    assert time.monotonic() - began < 15
-    assert_rules_took_over(ticket, by_rules, "no usable answer within 0.5 s")
-
-
-def test_one_hanging_attempt_leaves_time_for_another(play: Play) -> None:
-    slow = dataclasses.replace(draft(answers.GOOD), delay_s=30)
-    assert play(slow, draft(answers.GOOD), draft_timeout_s=8).drafter == "claude"
-
-
-def test_unreachable_service(play: Play, server: MessagesServer, by_rules: TicketDraft) -> None:
-    ticket = play(draft(answers.GOOD), anthropic_base_url="http://127.0.0.1:9", draft_timeout_s=0.4)
-    assert ticket.drafter == "rules"
-    assert ticket.text == by_rules.text
-
-
-def test_a_host_elsewhere_is_blocked_by_the_guard(
-    play: Play, loopback_only: list[object], by_rules: TicketDraft
-) -> None:
-    ticket = play(draft(answers.GOOD), anthropic_base_url="http://192.0.2.1", draft_timeout_s=0.4)
-    assert ticket.drafter == "rules"
-    assert loopback_only
-    loopback_only.clear()
-
-
-def test_unknown_model_has_no_price(play: Play) -> None:
-    ticket = play(draft(answers.GOOD), model="claude-of-another-house")
-    assert (ticket.drafter, ticket.cost_usd) == ("claude", None)
+    (attempt,) = ticket.failed_attempts
+    assert json.loads(attempt.answer) == {"text": "reseat it"}
+    assert "finding: Field required" in attempt.problems
 
 
 def test_works_inside_a_running_event_loop(

@@ -18,7 +18,12 @@ from fabric_pipeline.incidents.build import (
     fault_type_of,
     incident_id,
 )
-from fabric_pipeline.incidents.record import IncidentRecord
+from fabric_pipeline.incidents.record import (
+    CableFacts,
+    IncidentRecord,
+    PlatformFacts,
+    ServiceFacts,
+)
 from fabric_pipeline.model.findings import EvidenceRef, Finding
 from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.model.topology import Topology
@@ -114,9 +119,9 @@ def test_slow_runs_without_a_place_are_told_apart_by_run() -> None:
 def test_a_record_has_place_far_place_and_parts_from_the_topology() -> None:
     made = record(said(f"{NEAR}/lane-2"))
     assert (made.isolated_component, made.far_end, made.lane) == (f"{NEAR}/lane-2", FAR, 2)
-    assert made.place.model_dump() == {
+    assert made.place.model_dump(exclude_defaults=True) == {
         "node": "n1", "site": "LUX2", "row": "C", "rack": "R1", "unit": "0", "node_serial": "SN1", "socket": 1, "gpu": 3, "gpu_uuid": "GPU-3",
-        "gpu_serial": "S3", "gpu_slot": "SXM4", "pci": "0000:5d:00.0", "port_label": "",
+        "gpu_serial": "S3", "gpu_slot": "SXM4", "pci": "0000:5d:00.0",
     }  # fmt: skip
     assert made.far_place.rack == "R1"
     assert (made.link_type, made.part_reference) == ("nvlink", "p-nv")
@@ -134,9 +139,9 @@ def test_a_record_has_place_far_place_and_parts_from_the_topology() -> None:
 def test_without_a_map_nothing_is_invented() -> None:
     made = record(said(), topology=Topology())
     assert (made.far_end, made.fabric_or_switch_port, made.cable_id) == ("", "", "")
-    assert made.place.model_dump(exclude={"node", "gpu"}) == dict.fromkeys(
-        ("site", "row", "rack", "unit", "node_serial", "gpu_uuid", "gpu_serial", "gpu_slot", "pci", "port_label"), ""
-    ) | {"socket": None}  # fmt: skip
+    assert made.place.model_dump(exclude_defaults=True) == {"node": "n1", "gpu": 3}
+    assert (made.cable, made.service, made.spares) == (CableFacts(), ServiceFacts(), [])
+    assert made.platform == PlatformFacts()
     assert made.far_place == IncidentRecord.model_fields["far_place"].get_default(
         call_default_factory=True
     )

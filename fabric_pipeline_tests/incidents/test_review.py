@@ -10,7 +10,9 @@ from fabric_pipeline.incidents.review import (
     ReviewState,
     Standing,
     is_named,
+    person_problem,
     review_problem,
+    same_person,
     verdict,
 )
 from fabric_pipeline_tests.store.fakes import START, draft
@@ -34,6 +36,11 @@ def test_an_approval_of_the_current_draft_may_go_out() -> None:
         (ReviewState("approved", "Mara", "", START, 3, "outdated"), "newer revision"),
         (ReviewState("approved", "Mara", "", START, 3, "retired"), "no longer found"),
         (ReviewState("approved", "Mara", "", START, 3, "altered"), "no longer matches"),
+        (ReviewState("approved", "Mara", "", START, 3, "other_schema"), "another ticket schema"),
+        (
+            ReviewState("approved", "Mara", "", START, 3, "outdated", "edited by Olu"),
+            "needs its own review (edited by Olu)",
+        ),
     ],
 )
 def test_anything_else_stays_and_says_why(state: ReviewState, why: str) -> None:
@@ -68,6 +75,31 @@ def test_reviews_are_checked(decision: str, reviewer: str, reason: str, problem:
     by_model = draft(drafter="claude", model="some-model")
     found = review_problem(decision, reviewer, reason, by_model)
     assert (problem in found) if problem else found == ""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("technician-2", " Technician-2\n"),
+        ("Jos\u00e9", "JOSE\u0301"),
+        ("a  b", "a\u00a0b"),
+        ("stra\u00dfe", "STRASSE"),
+        ("x\u200by", "xy"),
+        ("\uff4data", "mata"),
+    ],
+)
+def test_one_person_may_be_spelled_in_many_ways(one: str, other: str) -> None:
+    assert same_person(one, other)
+    problem = review_problem("approved", other, "", draft(), [one])
+    assert "another person must approve" in problem
+    assert review_problem("rejected", other, "worse", draft(), [one]) == ""
+    assert "another person" in review_problem("approved", other, "", draft(edited_by=one))
+
+
+def test_other_people_are_other_people() -> None:
+    assert not same_person("technician-2", "technician-3")
+    assert review_problem("approved", "reviewer-1", "", draft(edited_by="x"), ["y"]) == ""
+    assert "an edit needs the name" in person_problem("--", draft(), "edit")
 
 
 def test_names_in_any_script_are_names() -> None:

@@ -118,6 +118,7 @@ def test_the_first_source_wins_and_the_difference_is_told() -> None:
     assert topology.place("n1:gpu0/pcie") == {"site": "A", "rack": "R1"}
     assert topology.device("n1:gpu0/pcie")["uuid"] == "GPU-a"
     assert topology.conflicts == [
+        "site is 'A' in one source and 'B' in another",
         "n1: rack is 'R1' in one source and 'R2' in another",
         "n1: uuid of gpu 0 is 'GPU-a' in one source and 'GPU-b' in another",
     ]
@@ -189,3 +190,65 @@ def test_a_nic_stands_beside_the_gpu_of_its_switch() -> None:
     assert topology.gpu_beside("n1:mlx5_4/1") is None, "two GPUs share that switch"
     assert topology.gpu_beside("n1:mlx5_5/1") is None
     assert topology.gpu_beside("n2:mlx5_3/1") is None
+
+
+def test_two_sources_of_one_cable_are_completed_and_their_conflict_is_told() -> None:
+    one = cable(id="L", cable="C-17", medium="DAC")
+    two = cable(id="L", cable="C-17", medium="AOC", length_m=3, cable_serial="S")
+    topology = Topology([part(links=[one]), part(links=[two])])
+    link = topology.link_of("n1:mlx5_3/1")
+    assert link is not None
+    assert link.attributes["medium"] == "DAC"
+    assert (link.attributes["length_m"], link.attributes["cable_serial"]) == (3, "S")
+    assert topology.conflicts == ["L: medium is 'DAC' in one source and 'AOC' in another"]
+    assert "length_m" not in one
+
+
+def test_service_and_spares_of_several_sources_are_one() -> None:
+    desk = {"contact": "desk", "sla": {"urgent": "4 hours"}}
+    other = {"contact": "noc", "schedule": "any day", "sla": {"urgent": "8 hours", "low": "a week"}}
+    spare = {"part": "p", "location": "store", "quantity": 2}
+    parts = [
+        part(service=desk, spares=[spare, spare]),
+        part(service=other, spares=[spare | {"quantity": 3}, spare | {"location": "van"}]),
+    ]
+    topology = Topology(parts)
+    assert topology.service == {
+        "contact": "desk",
+        "schedule": "any day",
+        "sla": {"urgent": "4 hours", "low": "a week"},
+    }
+    assert [one["location"] for one in topology.spares] == ["store", "van"]
+    assert topology.conflicts == [
+        "service: contact is 'desk' in one source and 'noc' in another",
+        "service sla: urgent is '4 hours' in one source and '8 hours' in another",
+        "spare p at store: quantity is 2 in one source and 3 in another",
+    ]
+    assert desk == {"contact": "desk", "sla": {"urgent": "4 hours"}}
+    assert spare["quantity"] == 2
+
+
+def test_port_labels_are_taken_as_printed_and_merged() -> None:
+    first = {"name": "leaf-4", "port_labels": {"12": "1/6/2"}}
+    second = {"name": "leaf-4", "port_labels": {"12": "6B", "port-13": "7A"}}
+    nic = {"node": "n1", "nics": [{"hca": "mlx5_3", "port_label": "OSFP2P1"}, {"hca": "mlx5_4"}]}
+    topology = Topology([part(switches=[first], nodes=[nic]), part(switches=[second])])
+    labels = ["unknown:leaf-4/port-12", "unknown:leaf-4/port-13", "unknown:leaf-4/port-14"]
+    assert [topology.port_label(one) for one in labels] == ["1/6/2", "7A", ""]
+    assert topology.port_label("n1:mlx5_3/1") == "OSFP2P1"
+    assert topology.port_label("n1:mlx5_4/1") == ""
+    assert topology.conflicts == [
+        "leaf-4 port_labels: 12 is '1/6/2' in one source and '6B' in another"
+    ]
+    assert first["port_labels"] == {"12": "1/6/2"}
+
+
+def test_nvlinks_of_a_gpu_are_listed_with_their_far_ends() -> None:
+    links = [nvlink(3, n, n % 2, n) for n in (0, 1, 11)]
+    topology = Topology([part(links=links)])
+    assert topology.nvlinks_of("n1:gpu3/pcie") == [
+        ("n1:gpu3/nvlink-0", "n1:nvswitch-0/port-0"),
+        ("n1:gpu3/nvlink-1", "n1:nvswitch-1/port-1"),
+        ("n1:gpu3/nvlink-11", "n1:nvswitch-1/port-11"),
+    ]
+    assert topology.nvlinks_of("n1:mlx5_3/1") == []

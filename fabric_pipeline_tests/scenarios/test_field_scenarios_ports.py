@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.dispatch_stages import gate_state, publish_stage
 from fabric_pipeline.workflows.drop_stages import load_incidents
+from fabric_pipeline.workflows.lifecycle import life_of
+from fabric_pipeline.workflows.report_repair import RepairWords, report_repair
+from fabric_pipeline.workflows.ticket_history import history_of
 from fabric_pipeline_tests.pipeline_runs import NOW, ROOT, diagnose_without_dagster
 from fabric_pipeline_tests.scenarios.drops import (
     COLLECTIVES,
@@ -141,11 +145,6 @@ def later_drop(folder: Path, day: str, *, faulty: bool) -> Path:
     return folder
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="the life of an incident over drops does not exist yet: nothing closes or reopens one",
-)
 def test_c16_clean_time_after_a_repair_closes_and_a_return_reopens_with_serials(
     tmp_path: Path,
 ) -> None:
@@ -155,15 +154,25 @@ def test_c16_clean_time_after_a_repair_closes_and_a_return_reopens_with_serials(
         i for i in load_incidents(settings, first) if i.isolated_component == BAD_LINKS[0]
     )
     ledger = Ledger(settings.ledger)
+    swapped = RepairWords(
+        "replace_part", "technician-2", old_serial="S01", new_serial="S91",
+        repaired_at=datetime(2024, 5, 6, 12, tzinfo=UTC),
+    )  # fmt: skip
+    report_repair(ledger, incident.incident_id, swapped, NOW)
+    assert life_of(ledger, incident.incident_id).state == "repaired"
     diagnose_without_dagster(settings, later_drop(tmp_path / "clean", "2024-05-07", faulty=False))
-    closed = ledger.incident_history(incident.incident_id)[-1].record
-    assert closed.status == "closed"
+    closed = life_of(ledger, incident.incident_id)
+    assert closed.state == "verified"
+    assert closed.clean_s >= 30 * 60
     diagnose_without_dagster(settings, later_drop(tmp_path / "again", "2024-05-11", faulty=True))
+    reopened = life_of(ledger, incident.incident_id)
+    assert reopened.state == "reopened"
+    assert "4.8 days" in reopened.reason
+    assert "within 7 days" in reopened.reason
     again = ledger.incident_history(incident.incident_id)[-1].record
-    assert (again.status, again.repeat_count) == ("open", 1)
-    assert {"S01", "S91"} <= set(
-        json.dumps(again.model_dump(mode="json")).replace('"', " ").split()
-    )
+    assert (again.status, again.repeat_count, again.place.gpu_serial) == ("open", 1, "S91")
+    (repair,) = history_of(ledger, again).repairs
+    assert (repair.old_serial, repair.new_serial, repair.outcome) == ("S01", "S91", "came_back")
 
 
 # -- 17, 18: hostile input ------------------------------------------------------------------------------

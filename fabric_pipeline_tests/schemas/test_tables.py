@@ -17,6 +17,7 @@ STATED = {
     "incident_records": {"incident_id", "status", "ticket_priority", "action_code", "summary", "evidence_sha256", "record"},
     "ticket_drafts": {
         "ticket_id", "revision", "draft_sha256", "drafter", "drafter_note", "model", "prompt_version", "input_tokens", "output_tokens",
+        "effort", "requests", "cache_read_tokens", "cache_write_tokens", "failed_attempts",
         "cost_usd", "title",
     },
     "published_tickets": {"reviewer", "published_at", "outbox_file"},

@@ -123,7 +123,7 @@ def test_a_link_is_back_only_after_a_drop_that_measured_it(home: Path) -> None:
     fill(where)
     rebuild_audit(where)
     back = "SELECT * FROM links_repaired_and_back"
-    assert query(where, back).rows == [(LINK, "d1", "d3", 1, 0)]
+    assert query(where, back).rows == [(LINK, "d1", "d3", 1, 0, 0)]
     lake.remove(where.lake, "link_counters", "d2")
     assert query(where, back).rows == []
 

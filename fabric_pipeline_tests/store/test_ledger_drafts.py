@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabric_pipeline.errors import FabricError, NotFoundError
+from fabric_pipeline.incidents.ticket import FailedAttempt, TicketDraft
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline_tests.store.fakes import START, TICKET, draft, later, sha
 
@@ -25,6 +26,25 @@ def test_the_same_draft_keeps_its_revision(ledger: Ledger) -> None:
     current = ledger.current_draft(TICKET)
     assert (current.revision, current.intact, current.retired) == (2, True, False)
     assert current.draft == draft(title="Other words")
+
+
+def test_the_hash_of_what_stands_in_the_file_is_that_of_the_draft(ledger: Ledger) -> None:
+    attempt = FailedAttempt(problems=["title: empty"], answer="{}")
+    full = draft(
+        title="Kabel tauschen – „jetzt“ 🔧 \u2028 <b>",
+        first_seen=START, last_seen=later(0.25), cable={"length_m": 1e-07}, cost_usd=0.1 + 0.2,
+        failed_attempts=[attempt], lane=3,
+    )  # fmt: skip
+    ledger.record_draft(full, START)
+    stored = ledger.current_draft(TICKET)
+    assert stored.draft == full
+    assert stored.intact
+    assert stored.draft_sha256 == full.sha256 == draft(**_without_accounts(full)).sha256
+
+
+def _without_accounts(full: TicketDraft) -> dict[str, object]:
+    accounts = {"cost_usd", "failed_attempts", "ticket_id", "text"}
+    return full.model_dump(exclude=accounts) | {"title": full.text.title}
 
 
 def test_a_draft_is_found_by_its_evidence(ledger: Ledger) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
 
+from fabric_pipeline.errors import GateError
 from fabric_pipeline.store.audit import rebuild_audit
 from fabric_pipeline.store.audit_query import query
 from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.edit_ticket import edit
+from fabric_pipeline.workflows.review_ticket import review
 from fabric_pipeline_tests.store.fakes import draft, later, settings, sha
 
 
@@ -49,3 +53,20 @@ def leave_a_write_ahead_log(database: Path) -> None:
     con = duckdb.connect(str(database))
     con.execute("CREATE TABLE stranger AS SELECT 1 AS n")
     os._exit(0)
+
+
+def edit_and_review(path: Path, worker: int, rounds: int, report: Path) -> None:
+    """Edit and approve one shared ticket, as often as the others let it; write what was kept."""
+    ledger = Ledger(path)
+    kept = []
+    for number in range(rounds):
+        read = ledger.current_draft("t-shared").draft_sha256
+        words = {"title": f"words {worker}-{number}"}
+        with suppress(GateError):  # somebody else was faster
+            edit(ledger, "t-shared", read, words, f"editor-{worker}", "why", later(number))
+            kept.append(words["title"])
+        read = ledger.current_draft("t-shared").draft_sha256
+        with suppress(GateError):
+            reviewer = f"reviewer-{worker}"
+            review(ledger, "t-shared", read, "approved", reviewer, "", later(number))
+    report.write_text("\n".join(kept))

@@ -88,3 +88,25 @@ def test_impossible_sizes_and_places_are_refused_in_words() -> None:
         cluster.node_at(8)
     with pytest.raises(ValueError, match="0 to 17"):
         nvswitch_of(18)
+
+
+def test_the_facts_of_a_ticket_are_stated_for_every_machine_and_fibre() -> None:
+    machines = [*TOPOLOGY["nodes"], *TOPOLOGY["switches"]]
+    assert all(one["hall"] and one["cage"] and one["face"] for one in machines)
+    assert len({one["asset_tag"] for one in machines}) == len(machines)
+    for link in LINKS:
+        assert ("medium" in link) == (link["cable"] is not None)
+    fibres = [link for link in LINKS if link["cable"]]
+    assert {(link["medium"], link["colour"]) for link in fibres} == {("MMF", "aqua"), ("SMF", "yellow")}  # fmt: skip
+    assert len({link["cable_serial"] for link in fibres}) == len(fibres)
+    assert all(link["length_m"] > 0 for link in fibres)
+    assert set(TOPOLOGY["service"]["sla"]) == {"urgent", "high", "normal", "low"}
+    parts = {link["part"] for link in LINKS}
+    assert all({spare["part"], spare.get("fits")} & parts for spare in TOPOLOGY["spares"])
+
+
+def test_the_facts_of_a_ticket_do_not_move_serials_or_cable_ids() -> None:
+    node = TOPOLOGY["nodes"][0]
+    assert node["serial"] == "KX246865140"
+    assert node["gpus"][0]["serial"] == "1654865817211"
+    assert Cluster.of(TOPOLOGY).topology["switches"][0]["port_labels"]["6"] == "1/3/2"

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import csv
 import json
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fabric_pipeline.diagnose.diagnose import diagnose
-from fabric_pipeline.incidents.build import Context, build_incidents
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.sources.drop import list_drop
-from fabric_pipeline.store.duck import connect
-from fabric_pipeline.store.lake import write_table
+from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.diagnose import (
+from fabric_pipeline.workflows.drop_stages import (
     correlation_stage,
-    gather_evidence,
+    incident_stage,
+    ingest_stage,
+    link_counters_stage,
     spike_stage,
     straggler_stage,
 )
-from fabric_pipeline.workflows.ingest import count_links, ingest
+from fabric_pipeline.workflows.inbox import claim
 
 START = datetime(2031, 3, 4, 6, tzinfo=UTC)
 STEP_S = 30
@@ -31,17 +28,6 @@ SAMPLES = 40
 BAD = range(15, 30)  # samples in which the bad link counts errors and the run is slow
 NODES = ("calc-01", "calc-02", "calc-03")
 HOSTILE = ("=cmd()|calc", "<script>alert(1)</script>", "'; drop table x; --")
-TABLES = (
-    "raw_telemetry",
-    "quarantined_telemetry",
-    "collective_timings",
-    "fabric_events",
-    "fabric_topology",
-    "link_counters",
-    "spike_detections",
-    "stragglers",
-    "straggler_correlations",
-)
 
 
 @dataclass(frozen=True)
@@ -69,22 +55,15 @@ def make_world(home: Path, nodes: tuple[str, str, str] = NODES) -> World:
     return World(drop, settings, ledger, process(drop, settings, ledger))
 
 
-def process(drop: Path, settings: Settings, ledger: Ledger) -> list[IncidentRecord]:
-    """The stages of the pipeline over one drop, as `inspect` chains them."""
-    listed = list_drop(drop)
-    drop_id = ledger.claim_drop(drop.name, drop, listed.content_sha256, START).drop_id
-    with closing(connect()) as con:
-        read = ingest(con, listed, drop_id, START + timedelta(days=1))
-        count_links(con)
-        spike_stage(con, drop_id)
-        straggler_stage(con, drop_id)
-        correlation_stage(con, drop_id, read.topology)
-        answer = diagnose(gather_evidence(con, read.topology, list(read.runs.values())))
-        for table in TABLES:
-            write_table(con, table, settings.lake, table, drop_id)
-    hashes = {stamp.name: stamp.sha256 for stamp in listed.files}
-    context = Context(drop_id, listed.meta.cluster, read.topology, hashes)
-    return build_incidents(answer.findings, context)
+def process(
+    drop: Path, settings: Settings, ledger: Ledger, at: datetime = START
+) -> list[IncidentRecord]:
+    """The stages of the pipeline over one drop, as the assets chain them; all recorded at `at`."""
+    drop_id = claim(ledger, drop, at).drop_id
+    ingest_stage(settings, drop_id, drop, at + timedelta(days=1))
+    for stage in (link_counters_stage, spike_stage, straggler_stage, correlation_stage):
+        assert not stage(settings, drop_id).violations
+    return incident_stage(settings, drop_id, at)[1]
 
 
 def write_drop(drop: Path, nodes: tuple[str, str, str]) -> None:
@@ -161,3 +140,18 @@ def _topology(nodes: tuple[str, str, str]) -> dict[str, object]:
 
 def _time(sample: int) -> str:
     return (START + timedelta(seconds=sample * STEP_S)).isoformat()
+
+
+def rehash(bag: Path) -> None:
+    """What a careful forger does: all manifests fit the files again."""
+    payload = sorted(path for path in (bag / "data").rglob("*") if path.is_file())
+    names = sorted(path.relative_to(bag).as_posix() for path in payload)
+    lines = [f"{sha256_of(bag / name)}  {name}\n" for name in names]
+    (bag / "manifest-sha256.txt").write_text("".join(lines))
+    info = (bag / "bag-info.txt").read_text().splitlines()
+    oxum = f"Payload-Oxum: {sum(path.stat().st_size for path in payload)}.{len(payload)}"
+    info = [oxum if line.startswith("Payload-Oxum") else line for line in info]
+    (bag / "bag-info.txt").write_text("\n".join(info) + "\n")
+    tags = ("bagit.txt", "bag-info.txt", "manifest-sha256.txt")
+    text = "".join(f"{sha256_of(bag / tag)}  {tag}\n" for tag in tags)
+    (bag / "tagmanifest-sha256.txt").write_text(text)

@@ -1,28 +1,22 @@
-"""Drafts over reruns and later drops, where the gate stands, and what publishing writes."""
+"""Where the gate stands over the current drafts, and what publishing writes."""
 
 from __future__ import annotations
-
-from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.lake import part_path
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows import dispatch_stages
 from fabric_pipeline.workflows.accounting import publication_problems, reading_account
 from fabric_pipeline.workflows.dispatch_stages import (
     GateState,
-    draft_stage,
     gate_state,
     publish_stage,
 )
 from fabric_pipeline.workflows.review_ticket import review
 from fabric_pipeline.workflows.summary import summarise
-from fabric_pipeline_tests import small_drop
-from fabric_pipeline_tests.pipeline_runs import NOW, ROOT, diagnose_without_dagster
-from fabric_pipeline_tests.small_drop import BAD_LINKS, write_drop
+from fabric_pipeline_tests.pipeline_runs import NOW
+from fabric_pipeline_tests.small_drop import BAD_LINKS
 
 DROP = "small"
 
@@ -41,35 +35,6 @@ def published(diagnosed: Settings) -> Settings:
     decide(diagnosed, tickets(diagnosed)[0], "approved")
     publish_stage(diagnosed, DROP, NOW)
     return diagnosed
-
-
-def test_drafting_again_over_the_same_evidence_asks_no_drafter(
-    diagnosed: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dispatch_stages, "draft_ticket", None)
-    decide(diagnosed, tickets(diagnosed)[0], "approved")
-    said: list[str] = []
-    result = draft_stage(diagnosed, DROP, NOW, said.append)
-    assert (result.rows, result.figures["retired"]) == (2, [])
-    assert set(said) == set(BAD_LINKS)
-    assert len(gate_state(diagnosed, DROP).approved) == 1
-
-
-def test_a_later_drop_revises_the_ticket_and_the_older_one_cannot_take_it_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Settings(root=ROOT, home=tmp_path / "warehouse")
-    diagnose_without_dagster(settings, write_drop(tmp_path / "monday"))
-    first = tickets(settings, "monday")
-    monkeypatch.setattr(small_drop, "START", small_drop.START + timedelta(days=1))
-    diagnose_without_dagster(settings, write_drop(tmp_path / "tuesday"))
-    assert tickets(settings, "tuesday") == first
-    assert tickets(settings, "monday") == []
-    said: list[str] = []
-    again = draft_stage(settings, "monday", NOW, said.append)
-    assert again.rows == 0
-    assert any("a later drop has the newer draft" in line for line in said)
-    assert tickets(settings, "tuesday") == first
 
 
 def test_the_gate_counts_only_what_is_current(diagnosed: Settings) -> None:

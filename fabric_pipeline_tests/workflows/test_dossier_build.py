@@ -22,11 +22,13 @@ from fabric_pipeline.incidents.build import evidence_hash
 from fabric_pipeline.incidents.record import Evidence
 from fabric_pipeline.model.sql import sql_text
 from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.settings import Settings
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import connect
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.dossier_build import Dossier, build_dossier
+from fabric_pipeline.workflows.dossier_build import Dossier, build_dossier, build_dossiers
+from fabric_pipeline.workflows.dossier_check import check_dossier
 from fabric_pipeline.workflows.dossier_excerpts import excerpt_name, read_excerpt
 from fabric_pipeline.workflows.dossier_rows import (
     ROW_TABLES,
@@ -36,7 +38,6 @@ from fabric_pipeline.workflows.dossier_rows import (
     write_rows,
 )
 from fabric_pipeline.workflows.dossier_scope import LineRange, Scope
-from fabric_pipeline.workflows.dossier_verify import verify_dossier
 from fabric_pipeline_tests.store.fakes import draft
 from fabric_pipeline_tests.workflows.dossier_drops import HOSTILE, START, World, make_world, process
 
@@ -125,17 +126,48 @@ def test_rows_and_lines_are_those_of_the_link_alone(world: World, dossier: Dossi
     assert len(excerpt.lines) == 81  # the header, and two ends at 40 times
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    }
+
+
 def test_a_rebuild_is_the_same_whenever_and_by_whatever_run(world: World) -> None:
     first = build(world)
-    info = (first.path / "bag-info.txt").read_text()
+    before = contents(first.path)
     second = build(world, hours=5, run_id="run-2")
-    assert first.manifest_sha256 == second.manifest_sha256
-    assert (second.path / "bag-info.txt").read_text() != info
-    assert "Run-Id: run-2" in (second.path / "bag-info.txt").read_text()
+    assert contents(second.path) == before
     assert json.loads(data(second, "lineage.json"))["run_id"] == "run-1"
+    assert "Run-Id: run-1" in (second.path / "bag-info.txt").read_text()
     shutil.rmtree(second.path)
-    assert build(world, hours=9).manifest_sha256 == first.manifest_sha256
+    assert contents(build(world, hours=9).path) == before
     assert sorted(p.name for p in world.settings.dossiers.iterdir()) == [".lock", first.path.name]
+
+
+def test_two_homes_give_the_same_bytes_from_the_same_facts(world: World, tmp_path: Path) -> None:
+    """Facts are: the drop, its id, the times that the ledger recorded, the run id, and the software."""
+    first = build(world)
+    settings = Settings(root=tmp_path, home=tmp_path / "elsewhere")
+    ledger = Ledger(settings.ledger)
+    copied = Path(shutil.copytree(world.drop, tmp_path / "other place" / "tiny"))
+    (record,) = [one for one in process(copied, settings, ledger) if one.needs_ticket]
+    second = build_dossier(settings, ledger, record, START + timedelta(days=400), run_id="run-1")
+    done = subprocess.run(["diff", "-r", first.path, second.path], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert (
+        f"Bagging-Date: {START.date().isoformat()}\n" in (second.path / "bag-info.txt").read_text()
+    )
+
+
+def test_several_dossiers_of_a_drop_are_those_built_one_by_one(
+    world: World, tmp_path: Path
+) -> None:
+    together = build_dossiers(world.settings, world.ledger, world.records, START, run_id="run-1")
+    assert [one.incident_id for one in together] == [one.incident_id for one in world.records]
+    for record, one in zip(world.records, together, strict=True):
+        kept = Path(shutil.move(one.path, tmp_path / one.path.name))
+        alone = build_dossier(world.settings, world.ledger, record, START, run_id="run-1")
+        assert contents(alone.path) == contents(kept)
 
 
 def test_ticket_and_reviews_come_in(tmp_path: Path) -> None:
@@ -156,7 +188,7 @@ def test_ticket_and_reviews_come_in(tmp_path: Path) -> None:
         ticket.sha256,
     )
     assert "ticket.json" in data(after, "README.txt")
-    assert verify_dossier(after.path).problems == []
+    assert check_dossier(after.path).problems == []
 
 
 def test_a_changed_or_missing_source_is_stated(tmp_path: Path) -> None:
@@ -171,7 +203,7 @@ def test_a_changed_or_missing_source_is_stated(tmp_path: Path) -> None:
     assert "# state: changed" in changed
     assert "something else" not in changed
     assert "# state: gone" in data(dossier, f"excerpts/{excerpt_name('collectives.csv')}")
-    check = verify_dossier(dossier.path)
+    check = check_dossier(dossier.path)
     assert check.problems == []
     assert [text for text in check.not_rerun if text.startswith("lines of counters.csv: CHANGED")]
 
@@ -191,13 +223,15 @@ def test_an_unknown_drop_and_a_name_that_leads_out(tmp_path: Path, world: World)
         assert "keep out" not in text
     unknown = build_dossier(world.settings, Ledger(tmp_path / "other.sqlite"), record, START)
     assert "# state: gone" in data(unknown, f"excerpts/{excerpt_name(refs[0].file)}")
-    assert verify_dossier(unknown.path).problems == []
+    # The drop does not give a record that cites such files; nothing else is wrong with the dossier.
+    problems = check_dossier(unknown.path).problems
+    assert {one.partition(":")[0] for one in problems} == {"the whole diagnosis of the drop"}
 
 
 def test_hostile_names_are_data(tmp_path: Path) -> None:
     world = make_world(tmp_path, HOSTILE)
     dossier = build(world)
-    assert verify_dossier(dossier.path).problems == []
+    assert check_dossier(dossier.path).problems == []
     rows = list(csv.DictReader(data(dossier, "rows/link_counters.csv").splitlines()))
     assert {row["node"] for row in rows} == {"'=cmd()|calc"}
     events = list(csv.DictReader(data(dossier, "rows/fabric_events.csv").splitlines()))
@@ -224,12 +258,12 @@ def test_missing_tables_and_old_tables(tmp_path: Path) -> None:
     dossier = build(world)
     assert "The drop has no table straggler_correlations." in data(dossier, "README.txt")
     assert "has no such table" in data(dossier, "queries.sql")
-    assert verify_dossier(dossier.path).problems == []
+    assert check_dossier(dossier.path).problems == []
     with closing(connect()) as con:
         lake.write_table(con, "select 1 as old", world.settings.lake, "stragglers", "tiny")
     with pytest.raises(FabricError, match="run the drop 'tiny' again"):
         build(world)
-    assert verify_dossier(dossier.path).problems == []  # the earlier dossier is untouched
+    assert check_dossier(dossier.path).problems == []  # the earlier dossier is untouched
 
 
 def test_other_records_and_wrong_ids(world: World) -> None:

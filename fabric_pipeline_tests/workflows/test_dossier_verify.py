@@ -1,8 +1,7 @@
-"""Verifying dossiers: every kind of tampering is found, and what is judged again is said."""
+"""Checking dossiers of drops too large to be taken whole: tampering is found, what is judged again is said."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -12,14 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.store.duck import connect
-from fabric_pipeline.workflows import dossier_build, dossier_rows
+from fabric_pipeline.workflows import dossier_build, dossier_rows, dossier_weighing, dossier_whole
 from fabric_pipeline.workflows.dossier_build import build_dossier
+from fabric_pipeline.workflows.dossier_check import DossierCheck, check_dossier
 from fabric_pipeline.workflows.dossier_excerpts import excerpt_name
 from fabric_pipeline.workflows.dossier_rows import load_csv
-from fabric_pipeline.workflows.dossier_verify import DossierCheck, verify_dossier
-from fabric_pipeline_tests.workflows.dossier_drops import START, World, make_world
+from fabric_pipeline_tests.workflows.dossier_drops import START, World, make_world, rehash
 
 COUNTERS = "data/rows/link_counters.csv"
 
@@ -32,32 +33,21 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="module")
 def built(world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An untouched dossier, outside the place where other tests build theirs."""
-    made = build_dossier(world.settings, world.ledger, world.accused, START).path
+    made = build_excerpt(world, world.accused)
     return Path(shutil.copytree(made, tmp_path_factory.mktemp("built") / made.name))
+
+
+def build_excerpt(world: World, record: IncidentRecord) -> Path:
+    """Build as for a drop that is too large to be taken whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dossier_whole, "MAX_DROP_ROWS", 1)
+        return build_dossier(world.settings, world.ledger, record, START).path
 
 
 @pytest.fixture
 def bag(built: Path, tmp_path: Path) -> Path:
     """A copy that a test may spoil."""
     return Path(shutil.copytree(built, tmp_path / "bag"))
-
-
-def rehash(bag: Path) -> None:
-    """What a careful forger does: all manifests fit the files again."""
-    payload = sorted(path for path in (bag / "data").rglob("*") if path.is_file())
-    lines = [f"{_sha(path)}  {path.relative_to(bag).as_posix()}\n" for path in payload]
-    (bag / "manifest-sha256.txt").write_text("".join(lines))
-    info = (bag / "bag-info.txt").read_text().splitlines()
-    oxum = f"Payload-Oxum: {sum(path.stat().st_size for path in payload)}.{len(payload)}"
-    info = [oxum if line.startswith("Payload-Oxum") else line for line in info]
-    (bag / "bag-info.txt").write_text("\n".join(info) + "\n")
-    tags = ("bagit.txt", "bag-info.txt", "manifest-sha256.txt")
-    text = "".join(f"{_sha(bag / tag)}  {tag}\n" for tag in tags)
-    (bag / "tagmanifest-sha256.txt").write_text(text)
-
-
-def _sha(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def replace(bag: Path, name: str, old: str, new: str) -> None:
@@ -67,20 +57,25 @@ def replace(bag: Path, name: str, old: str, new: str) -> None:
 
 
 def problems(bag: Path) -> str:
-    check = verify_dossier(bag)
+    check = check_dossier(bag)
     assert check.problems
     return "\n".join(check.problems)
 
 
 def test_an_untouched_dossier_holds_and_is_judged_again(bag: Path, built: Path) -> None:
-    check = verify_dossier(bag)
+    check = check_dossier(bag)
     assert check.problems == []
     assert check.files == len((built / "manifest-sha256.txt").read_text().splitlines())
     assert "verdict physical_link_degradation, CRITICAL on the named link end" in check.rerun
     assert "counts of the incident" in check.rerun
     assert "latency and baseline of the incident" in check.rerun
-    assert check.not_rerun == [
-        "confidence of the link: it is weighed beside all links and runs of the drop",
+    assert check.verdict.startswith("same incident; not run again: the whole drop is not here")
+    assert "1 rows and 16777216 bytes are taken whole" in check.not_rerun[0]
+    assert "component, fault, severity and confidence, weighed again beside 2 erring link ends" in (
+        check.rerun
+    )
+    assert check.not_rerun[1:] == [
+        "error intervals of the other links: they are taken as recorded",
         "rules unusual_count: they compare with all links of the drop",
     ]
 
@@ -120,7 +115,7 @@ def _link_folder(bag: Path) -> None:
 
 def _climb(bag: Path) -> None:
     (bag.parent / "outside.txt").write_text("x")
-    line = f"{_sha(bag.parent / 'outside.txt')}  data/../../outside.txt\n"
+    line = f"{sha256_of(bag.parent / 'outside.txt')}  data/../../outside.txt\n"
     with (bag / "manifest-sha256.txt").open("a") as handle:
         handle.write(line)
 
@@ -140,7 +135,7 @@ def _twice(bag: Path) -> None:
 
 
 def _tag_edited(bag: Path) -> None:
-    replace(bag, "bag-info.txt", "Built-At: 2031", "Built-At: 2030")
+    replace(bag, "bag-info.txt", "Bagging-Date: 2031", "Bagging-Date: 2030")
 
 
 def _tag_unlisted(bag: Path) -> None:
@@ -173,13 +168,13 @@ def _declaration(bag: Path) -> None:
 )
 def test_a_spoilt_bag_is_found(bag: Path, spoil: Callable[[Path], None], says: str) -> None:
     spoil(bag)
-    check = verify_dossier(bag)
+    check = check_dossier(bag)
     assert any(says in problem for problem in check.problems), check.problems
     assert check.rerun == []
 
 
 def test_no_folder_at_all(tmp_path: Path) -> None:
-    assert verify_dossier(tmp_path / "none") == DossierCheck(
+    assert check_dossier(tmp_path / "none") == DossierCheck(
         [f"{tmp_path / 'none'}: is no folder"], 0
     )
 
@@ -190,6 +185,28 @@ def test_an_edited_incident_does_not_have_its_hash(bag: Path) -> None:
     found = problems(bag)
     assert "does not have its own evidence_sha256" in found
     assert "the rows alone give physical_link_degradation CRITICAL" in found
+
+
+def test_without_the_inputs_of_the_weighing_the_confidence_is_not_run_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dossier_weighing, "MAX_WEIGHING_ROWS", 1)
+    path = build_excerpt(world, world.accused)
+    assert not (path / "data" / "weighing").exists()
+    check = check_dossier(path)
+    assert check.problems == []
+    said = "confidence of the link: it is weighed beside all links and runs of the drop"
+    assert said in check.not_rerun
+
+
+def test_inputs_of_the_weighing_that_were_altered_show(bag: Path) -> None:
+    path = bag / "data" / "weighing" / "link_counters.parquet"
+    with closing(connect()) as con:
+        con.execute(f"create table t as from read_parquet('{path}')")
+        con.execute("update t set delta = delta * 3 where counter = 'crc_multi_bit'")
+        con.execute(f"copy t to '{path}' (format parquet)")
+    rehash(bag)
+    assert "weighing/link_counters do not hold the same rows of the link" in problems(bag)
 
 
 def test_csv_and_parquet_must_agree(bag: Path) -> None:
@@ -224,7 +241,7 @@ def test_a_record_with_other_figures_is_contradicted(world: World) -> None:
     numbers = {**record.numbers, "counts": {**record.numbers["counts"], "crc_multi_bit": 7.0}}
     rules = [rule for rule in record.rules if rule.rule_id == "unusual_count"]
     forged = record.model_copy(update={"numbers": numbers, "rules": rules, "latency_us": 5.0})
-    path = build_dossier(world.settings, world.ledger, forged, START).path
+    path = build_excerpt(world, forged)
     found = problems(path)
     assert "crc_multi_bit is 7.0 in the incident, 1350.0 in the rows" in found
     assert "replay_plain_limit fires but is not stated" in found
@@ -239,7 +256,7 @@ def test_excerpts_must_hold_the_cited_lines_of_the_cited_file(bag: Path, world: 
     (bag / "data/excerpts" / excerpt_name("collectives.csv")).unlink()
     rehash(bag)
     found = problems(bag)
-    assert f"lacks line {ref.line}" in found
+    assert f"it lacks line {ref.line}" in found
     assert "is of another file than the incident cites" in found
     assert "there is no excerpt of collectives.csv" in found
 
@@ -248,10 +265,12 @@ def test_rows_must_stand_in_their_lines(bag: Path) -> None:
     name = f"data/excerpts/{excerpt_name('counters.csv')}"
     replace(bag, name, ",1350,", ",1340,")
     rehash(bag)
-    assert "of counters.csv does not hold crc_multi_bit 1350" in problems(bag)
+    assert "shown lines read again give the recorded rows: 2 rows are on one side only" in problems(
+        bag
+    )
 
 
-@pytest.mark.parametrize("name", ["incident.json", "lineage.json"])
+@pytest.mark.parametrize("name", ["incident.json", "lineage.json", "ledger.json", "versions.json"])
 @pytest.mark.parametrize("content", ["", "[]", "{}", "\udcff", '{"scope": 3}'])
 def test_broken_json_is_a_problem_not_a_crash(bag: Path, name: str, content: str) -> None:
     (bag / "data" / name).write_bytes(content.encode("utf-8", "surrogateescape"))
@@ -273,10 +292,11 @@ def test_missing_rows_are_a_problem_not_a_crash(bag: Path) -> None:
 
 
 def test_cut_rows_are_said_not_judged(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dossier_weighing, "MAX_WEIGHING_ROWS", 1)
     few = partial(dossier_rows.pick_rows, bound=60)
     monkeypatch.setattr(dossier_build, "pick_rows", few)
-    path = build_dossier(world.settings, world.ledger, world.accused, START).path
-    check = verify_dossier(path)
+    path = build_excerpt(world, world.accused)
+    check = check_dossier(path)
     assert check.problems == []
     said = "\n".join(check.not_rerun)
     for part in ("increments from readings", "error intervals", "slow intervals", "confidence"):

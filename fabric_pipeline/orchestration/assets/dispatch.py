@@ -11,15 +11,8 @@ from fabric_pipeline.orchestration.table_metadata import (
     schema_check_spec,
     table_spec,
 )
-from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.dispatch_stages import (
-    dossier_table,
-    draft_stage,
-    gate_state,
-    incidents_for_dossiers,
-    publish_stage,
-)
-from fabric_pipeline.workflows.dossier_build import build_dossier
+from fabric_pipeline.workflows.dispatch_stages import dossier_stage, gate_state, publish_stage
+from fabric_pipeline.workflows.draft_drop import draft_stage
 
 Results = Iterator[dg.MaterializeResult[Any]]
 
@@ -39,22 +32,8 @@ def ticket_drafts(context: dg.AssetExecutionContext, fabric: FabricResource) -> 
 )
 def evidence_dossiers(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """A BagIt folder for each incident that opens a ticket, verifiable without our code."""
-    settings, drop_id = fabric.settings(), context.partition_key
-    ledger = Ledger(settings.ledger)
-    rows = []
-    for record in incidents_for_dossiers(settings, drop_id):
-        built = build_dossier(settings, ledger, record, fabric.now(), run_id=context.run.run_id)
-        rows.append(
-            (
-                drop_id,
-                record.incident_id,
-                str(built.path),
-                built.manifest_sha256,
-                built.files,
-                ledger.chain_head(),
-            )
-        )
-    yield result_of(dossier_table(settings, drop_id, rows))
+    run_id = context.run.run_id
+    yield result_of(dossier_stage(fabric.settings(), context.partition_key, fabric.now(), run_id))
 
 
 @dg.multi_asset(

@@ -1,4 +1,4 @@
-"""Reader of `topology.json`: nodes, switches and both ends of every link, in the normalized shape.
+"""Reader of `topology.json`: nodes, switches, both ends of every link, service facts and spares.
 
 A part that has another shape is refused with its place in the file, and the rest is kept, so that one
 slip in a hand-written file does not cost the whole map. The checks of single fields are in `topology_fields`.
@@ -20,6 +20,8 @@ from fabric_pipeline.sources.normalized.topology_fields import (
     refuse,
     sound_fields,
     sound_node,
+    sound_service,
+    sound_switch,
 )
 
 _NODE_LIST = re.compile(r'"nodes"\s{0,100}:\s{0,100}\[\s{0,100}\{')
@@ -51,19 +53,29 @@ class TopologyReader:
                 RejectedLine(line, file.text[:200], f"not readable as JSON: {problem}")
             )
             return result
-        site = value.get("site")
-        part = TopologyPart(site=str(site)[:MAX_NAME] if isinstance(site, str | int) else "")
+        part = TopologyPart(site=_site(value.get("site"), result))
+        part.service = sound_service(value.get("service"), result)
+        for key, item in _items(value, "spares", result):
+            if _is_named(key, item, "part", result) and _is_named(key, item, "location", result):
+                part.spares.append(sound_fields(key, item, result))
         for key, item in _items(value, "nodes", result):
             if _is_named(key, item, "node", result):
                 part.nodes.append(sound_node(key, item, result))
         for key, item in _items(value, "switches", result):
             if _is_named(key, item, "name", result):
-                part.switches.append(sound_fields(key, item, result))
+                part.switches.append(sound_switch(key, item, result))
         for key, item in _items(value, "links", result):
             if _is_named(key, item, "type", result) and _has_ends(key, item, result):
                 part.links.append(sound_fields(key, item, result))
         result.topology = part
         return result
+
+
+def _site(site: Any, result: ReadResult) -> str:
+    if site in (None, "") or is_name(site):
+        return str(site or "")
+    refuse(result, "site", site, f"is no name of 1 to {MAX_NAME} characters")
+    return ""
 
 
 def _items(value: dict[str, Any], key: str, result: ReadResult) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,122 @@
+"""The list of tickets: each with its current revision, where it stands, and what was lost on the way.
+
+Only reading; reviews and publications are recorded in `ledger_reviews`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from fabric_pipeline.incidents.review import Decision
+from fabric_pipeline.store.ledger_changes import why_newer
+from fabric_pipeline.store.ledger_drafts import StoredDraft, stored_draft
+from fabric_pipeline.store.ledger_file import LedgerFile
+
+TicketState = Literal["awaiting", "approved", "rejected", "published", "superseded"]
+
+_TICKETS = """
+SELECT d.*, r.seq AS review_seq, r.decision, r.reviewer, r.reason, r.at AS reviewed_at,
+       p.at AS published_at, p.outbox_file
+FROM current_drafts AS d
+LEFT JOIN reviews AS r ON r.seq = (
+    SELECT max(n.seq) FROM reviews AS n WHERE n.ticket_id = d.ticket_id AND n.revision = d.revision
+)
+LEFT JOIN published AS p ON p.ticket_id = d.ticket_id AND p.revision = d.revision
+"""
+# The newest earlier revision whose latest review is an approval, and whether it was published.
+_LOST_APPROVAL = """
+SELECT r.revision, r.reviewer, p.seq IS NOT NULL AS is_published
+FROM reviews AS r
+LEFT JOIN published AS p ON p.ticket_id = r.ticket_id AND p.revision = r.revision
+WHERE r.ticket_id = ? AND r.revision < ? AND (r.decision = 'approved' OR p.seq IS NOT NULL)
+    AND r.seq = (SELECT max(n.seq) FROM reviews AS n
+                 WHERE n.ticket_id = r.ticket_id AND n.revision = r.revision)
+ORDER BY r.revision DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TicketRow:
+    """A ticket's current revision and where it stands.
+
+    `superseded`: its incident is no longer found. `published` is about this revision, not an older
+    one. Review fields are empty while the state is `awaiting`. `expired` says which earlier approval
+    no longer counts and why; empty when none was lost, and once this revision is decided.
+    """
+
+    ticket_id: str
+    drop: str
+    incident_id: str
+    revision: int
+    draft_sha256: str
+    state: TicketState
+    priority: str
+    title: str
+    link: str
+    drafter: str
+    drafted_at: datetime
+    reviewer: str
+    reason: str
+    reviewed_at: datetime | None
+    published_at: datetime | None
+    outbox_file: str
+    edited_by: str = ""
+    expired: str = ""
+
+
+class LedgerTickets(LedgerFile):
+    """Where every ticket stands."""
+
+    def tickets(self, drop: str | None = None) -> list[TicketRow]:
+        """Every ticket, or those of one drop, with its current revision and state, by ticket id."""
+        where, params = ("1 = 1", []) if drop is None else ("d.drop_id = ?", [drop])
+        with self.reading() as con:
+            rows = con.execute(f"{_TICKETS} WHERE {where} ORDER BY d.ticket_id", params).fetchall()
+            return [_ticket(row, _expired(con, row)) for row in rows]
+
+
+def _expired(con: sqlite3.Connection, row: sqlite3.Row) -> str:
+    if _ticket_state(row) != "awaiting":
+        return ""
+    lost = con.execute(_LOST_APPROVAL, [row["ticket_id"], row["revision"]]).fetchone()
+    if lost is None:
+        return ""
+    what = "publication" if lost["is_published"] else "approval"
+    why = why_newer(con, row["ticket_id"], lost["revision"])
+    return f"the {what} of revision {lost['revision']} by {lost['reviewer']} is not of this draft: {why}"
+
+
+def _ticket(row: sqlite3.Row, expired: str) -> TicketRow:
+    stored: StoredDraft = stored_draft(row)
+    return TicketRow(
+        ticket_id=row["ticket_id"],
+        drop=row["drop_id"],
+        incident_id=row["incident_id"],
+        revision=row["revision"],
+        draft_sha256=row["draft_sha256"],
+        state=_ticket_state(row),
+        priority=stored.draft.priority if stored.draft else "",
+        title=stored.draft.text.title if stored.draft else "",
+        link=stored.draft.link if stored.draft else "",
+        drafter=row["drafter"],
+        drafted_at=stored.at,
+        reviewer=row["reviewer"] or "",
+        reason=row["reason"] or "",
+        reviewed_at=datetime.fromisoformat(row["reviewed_at"]) if row["reviewed_at"] else None,
+        published_at=datetime.fromisoformat(row["published_at"]) if row["published_at"] else None,
+        outbox_file=row["outbox_file"] or "",
+        edited_by=stored.draft.edited_by if stored.draft else "",
+        expired=expired,
+    )
+
+
+def _ticket_state(row: sqlite3.Row) -> TicketState:
+    if row["retired"]:
+        return "superseded"
+    if row["published_at"]:
+        return "published"
+    decision: Decision = row["decision"] or "awaiting"
+    return decision
