@@ -20,7 +20,7 @@ from fabric_pipeline_tests.pipeline_runs import ROOT
 
 COMMAND = [sys.executable, "-m", "fabric_pipeline"]
 # `dev` becomes another process, `diagnose` answers in JSON and in nothing else.
-WITHOUT_JSON = {"dev", "diagnose"}
+WITHOUT_JSON = {"dev", "diagnose", "portal"}
 
 
 def refused(shell: Shell, code: int, *words: object) -> str:

@@ -12,11 +12,11 @@ import typer
 from typer.testing import CliRunner
 
 from fabric_pipeline.cli import fabric_commands
-from fabric_pipeline.cli.matrix_rows import Kind
 from fabric_pipeline.cli.matrix_view import render_matrix
 from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.workflows.fabric_view import load_fabric_view
 from fabric_pipeline.workflows.fabric_view_model import FabricView
+from fabric_pipeline.workflows.matrix_rows import Kind
 from fabric_pipeline_tests.cli.pictures import large_view, printed, widest
 from fabric_pipeline_tests.workflows.fabric_lake import (
     Lake,

@@ -41,7 +41,7 @@ GRAPH: dict[str, tuple[str, set[str], set[str]]] = {
         {SCHEMA},
     ),
     "ticket_drafts": (DISPATCH, {"incident_records"}, {SCHEMA, "human_review"}),
-    "evidence_dossiers": (DISPATCH, {"incident_records"}, {SCHEMA}),
+    "evidence_dossiers": (DISPATCH, {"incident_records", "ticket_drafts"}, {SCHEMA}),
     "published_tickets": (DISPATCH, {"ticket_drafts"}, {SCHEMA, "ledger_agrees"}),
     "audit_database": (AUDIT, set(TABLES), set()),
 }  # fmt: skip
