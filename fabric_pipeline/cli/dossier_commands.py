@@ -118,11 +118,16 @@ def sign(
             "--key", help="SSH private key, or a public key that an agent or token holds."
         ),
     ],
+    json: Json = False,
 ) -> None:
     """Sign a dossier with an SSH key of the site; anyone with ssh-keygen can check it."""
     from fabric_pipeline.workflows.dossier_sign import sign_dossier
 
-    put(str(sign_dossier(path, key)))
+    signature = str(sign_dossier(path, key))
+    if json:
+        put_json({"path": str(path), "signature": signature})
+    else:
+        put(signature)
 
 
 def vendor(

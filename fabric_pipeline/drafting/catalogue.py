@@ -83,6 +83,20 @@ class Catalogue(BaseModel):
         return next((entry for entry in self.entries if kind in _defaults_of(entry)), None)
 
 
+class _StrictLoader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """The safe loader in C where there is one, which refuses a key that stands twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        names = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"the key {twice!r} stands twice", node.start_mark
+            )
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
+
+
 def load_catalogue(folder: Path) -> Catalogue:
     """Read and validate every `*.yaml` of a folder, one entry a file; BadInputError names what is wrong."""
     catalogue, problems = _read(folder)
@@ -131,7 +145,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _entry(file: Path) -> tuple[CatalogueEntry | None, list[str]]:
     try:
-        content: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content: Any = yaml.load(file.read_text(encoding="utf-8"), _StrictLoader)  # noqa: S506 (safe loader)
         return CatalogueEntry.model_validate(content), []
     except ValidationError as error:
         return None, _problems(error)

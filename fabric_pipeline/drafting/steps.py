@@ -36,7 +36,7 @@ def problems(text: DraftText, entry: CatalogueEntry, catalogue: dict[str, Any]) 
 
 def _too_early(text: DraftText, entry: CatalogueEntry) -> list[str]:
     """A step that opens or unplugs something although nobody has confirmed drain and isolation yet."""
-    if getattr(entry, "drain_scope", "") == "none":
+    if entry.drain_scope == "none":
         return []
     for number, step in enumerate(text.repair_steps, start=1):
         opens, confirms = _OPENS.search(step.do), _CONFIRMS.search(step.do)

@@ -21,6 +21,7 @@ from fabric_pipeline_tests.drafting.incidents import (
     nvlink_incident,
     pcie_incident,
 )
+from fabric_pipeline_tests.pipeline_runs import ROOT
 
 GOOD: dict[str, Any] = {
     "entry_id": "any-link",
@@ -193,3 +194,10 @@ def test_the_schema_names_what_a_file_must_hold() -> None:
     assert {"entry_id", "drain_scope", "repair_steps", "pass_criteria"} <= set(schema["required"])
     assert schema["additionalProperties"] is False
     assert "from" in schema["$defs"]["RmaNeed"]["properties"]
+
+
+def test_a_key_that_stands_twice_is_refused_with_its_line(tmp_path: Path) -> None:
+    shipped = (ROOT / "data" / "catalogue" / "no-entry.yaml").read_text(encoding="utf-8")
+    (tmp_path / "no-entry.yaml").write_text(shipped + "title: another title\n", encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"no-entry\.yaml.*'title' stands twice"):
+        load_catalogue(tmp_path)
