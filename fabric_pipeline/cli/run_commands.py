@@ -123,6 +123,10 @@ def _put_summary(summary: Summary) -> None:
     for one in summary.drops:
         _put_drop(one)
     put()
+    for note in summary.lives:
+        put(f"{note.state:<9} {plain(note.component)}  ({plain(note.reason)})")
+    if summary.lives:
+        put()
     if summary.waiting:
         put(f"{len(summary.waiting)} ticket(s) wait for a person:")
         put_table(

@@ -13,6 +13,7 @@ from fabric_pipeline.store.ledger import Ledger, TicketRow
 from fabric_pipeline.workflows.accounting import ReadingAccount, reading_account
 from fabric_pipeline.workflows.draft_costs import DraftCosts, draft_costs
 from fabric_pipeline.workflows.drop_stages import load_incidents, load_report
+from fabric_pipeline.workflows.lifecycle import states
 
 
 @dataclass(slots=True)
@@ -40,6 +41,20 @@ class DropSummary:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class LifeNote:
+    """What the drops of a run say of a fault that was known before."""
+
+    incident_id: str
+    component: str
+    state: str
+    reason: str
+
+
+# States that are news after a run; `new` and `ongoing` stand among the incidents already.
+_NEWS = ("reopened", "worse", "verified", "quiet")
+
+
 @dataclass(slots=True)
 class Summary:
     """All of it, for the terminal and as JSON."""
@@ -48,6 +63,7 @@ class Summary:
     waiting: list[TicketRow]
     audit: str
     costs: DraftCosts = field(default_factory=DraftCosts)
+    lives: list[LifeNote] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values only."""
@@ -68,6 +84,7 @@ class Summary:
                 asdict(row) | {"drafted_at": str(row.drafted_at)} for row in self.waiting
             ],
             "drafting": asdict(self.costs),
+            "lives": [asdict(note) for note in self.lives],
             "audit_database": self.audit,
         }
 
@@ -83,7 +100,22 @@ def summarise(settings: Settings, drop_ids: Sequence[str]) -> Summary:
     ledger = Ledger(settings.ledger)
     waiting = [row for row in ledger.tickets() if row.state == "awaiting"]
     costs = draft_costs(ledger, [one.drop for one in found])
-    return Summary(found, waiting, str(settings.audit), costs)
+    lives = _lives(ledger, {one.drop for one in found})
+    return Summary(found, waiting, str(settings.audit), costs, lives)
+
+
+def _lives(ledger: Ledger, drops: set[str]) -> list[LifeNote]:
+    """Known faults that these drops saw again or measured, the ones to act on first."""
+    told = {check.incident_id for drop in drops for check in ledger.link_checks(drop=drop)}
+    told |= {seen.incident_id for drop in drops for seen in ledger.incidents(drop)}
+    standing = states(ledger)
+    notes = []
+    for incident_id in sorted(told & standing.keys()):
+        state = standing[incident_id]
+        if state.state in _NEWS:
+            component = ledger.incident_history(incident_id)[-1].record.isolated_component
+            notes.append(LifeNote(incident_id, component, state.state, state.reason))
+    return sorted(notes, key=lambda note: (_NEWS.index(note.state), note.component))
 
 
 def _drop(settings: Settings, drop_id: str) -> DropSummary:

@@ -18,6 +18,7 @@ from fabric_pipeline.workflows.drop_stages import load_incidents
 from fabric_pipeline.workflows.lifecycle import life_lines, states
 from fabric_pipeline.workflows.report_repair import RepairWords, report_repair
 from fabric_pipeline.workflows.review_ticket import review
+from fabric_pipeline.workflows.summary import summarise
 from fabric_pipeline_tests.pipeline_runs import NOW, ROOT, diagnose_without_dagster
 from fabric_pipeline_tests.small_drop import BAD_LINKS, write_drop
 
@@ -66,6 +67,10 @@ class Story:
     def state(self, incident: str) -> str:
         return states(self.ledger)[incident].state
 
+    def news(self, drop: str) -> list[tuple[str, str]]:
+        notes = summarise(self.settings, [drop]).lives
+        return [(note.state, note.component) for note in notes]
+
     def audit(self, sql: str) -> list[tuple[Any, ...]]:
         with duckdb.connect(str(self.settings.audit), read_only=True) as con:
             return con.execute(sql).fetchall()
@@ -94,10 +99,12 @@ def test_the_life_of_two_faults(story: Story) -> None:
     second_day = story.drop("day2", 7, {})
     assert [story.state(name) for name in (one, two)] == ["verified", "verified"]
     assert gate_state(story.settings, second_day).awaiting == []
+    assert story.news(second_day) == [("verified", link) for link in sorted(BAD_LINKS)]
 
     # One comes back: reopened, with a new revision that begins at the next step and waits for a person.
     fifth_day = story.drop("day5", 11, FIRST)
     assert [story.state(name) for name in (one, two)] == ["reopened", "verified"]
+    assert story.news(fifth_day)[0] == ("reopened", BAD_LINKS[0])
     revision, draft = story.draft(one)
     assert revision == 2
     assert gate_state(story.settings, fifth_day).awaiting == [draft.ticket_id]
