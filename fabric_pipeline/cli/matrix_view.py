@@ -25,7 +25,11 @@ from fabric_pipeline.cli.fabric_style import (
     word,
 )
 from fabric_pipeline.cli.link_list import LinkList, state_counts
-from fabric_pipeline.cli.matrix_rows import (
+from fabric_pipeline.cli.text_layout import Lines, packed, padded, picture, text, wrapped
+from fabric_pipeline.detect.spikes.thresholds import SpikeLimits
+from fabric_pipeline.workflows.fabric_view_model import LINK_KINDS, TROUBLE, FabricView, Link
+from fabric_pipeline.workflows.matrix_rows import (
+    SHARE_STEPS,
     WORTH_A_LOOK,
     Column,
     Kind,
@@ -35,15 +39,10 @@ from fabric_pipeline.cli.matrix_rows import (
     rows_of,
     silent_rows,
 )
-from fabric_pipeline.cli.text_layout import Lines, packed, padded, picture, text, wrapped
-from fabric_pipeline.detect.spikes.thresholds import SpikeLimits
-from fabric_pipeline.workflows.fabric_view_model import LINK_KINDS, TROUBLE, FabricView, Link
 
 _TITLES = {"nvlink": "NVLink", "nic": "Network links", "pcie": "PCIe"}
 _NONE = {"nvlink": "No NVLink", "nic": "No network link", "pcie": "No PCIe link"}
 _NOUNS = {"nvlink": "GPU", "nic": "node", "pcie": "node"}
-# A sign of the ramp from each of these shares of the limit on.
-_STEPS = (WORTH_A_LOOK, 0.10, 0.25, 0.50, 1.0)
 _RAMP_COLOURS = (MUTED, "yellow", "yellow", "bold yellow", "bold red")
 _MOST_ROWS = 200
 
@@ -213,19 +212,19 @@ def _cell(link: Link | None, signs: Glyphs) -> Text:
     state, share = link.state, link.share
     if state == "no_data":
         return text((signs.states[state], COLOURS[state]))
-    if share is None or share < _STEPS[0]:
+    if share is None or share < SHARE_STEPS[0]:
         if state in TROUBLE:
             return text((signs.states[state], COLOURS[state]))
         counted = share is None and any(end.reading.counter for end in link.ends)
         return text(("+" if counted else signs.states["healthy"], MUTED))
-    step = max(number for number, limit in enumerate(_STEPS) if share >= limit)
+    step = max(number for number, limit in enumerate(SHARE_STEPS) if share >= limit)
     return text((signs.ramp[step], _RAMP_COLOURS[step]))
 
 
 def _legend(kind: Kind, signs: Glyphs, width: int) -> Lines:
     shares = [text((signs.states["healthy"], MUTED), f" below {WORTH_A_LOOK * 100:.0f} %")]
-    for number, (sign, step) in enumerate(zip(signs.ramp, _STEPS, strict=True)):
-        end = "of the limit and above" if number == len(_STEPS) - 1 else ""
+    for number, (sign, step) in enumerate(zip(signs.ramp, SHARE_STEPS, strict=True)):
+        end = "of the limit and above" if number == len(SHARE_STEPS) - 1 else ""
         shares.append(text((sign, _RAMP_COLOURS[number]), f" {step * 100:.0f} % {end}".rstrip()))
     states = [
         text((signs.states[state], COLOURS[state]), f" {word(state)}")

@@ -16,6 +16,7 @@ from fabric_pipeline.model.components import component_id, device_of, parse_comp
 from fabric_pipeline.model.topology import Topology
 
 _ORDER = {"info": 0, "watch": 1, "warning": 2, "critical": 3}
+_OVER_HOURS = frozenset({"link_flapping", "repeated_retrains"})
 _LANE_SHARE = 0.8  # one lane is named when it holds this share of the link's lane errors
 
 
@@ -39,9 +40,15 @@ class LinkCase:
 
     @property
     def hits(self) -> list[RuleHit]:
-        """All rule hits, the worst first; each rule once: its worst severity, then its largest count."""
+        """All rule hits, the worst first; each rule once: its worst severity, then its largest count.
+
+        Rules that count over hours say at every event how many there were up to then: the last word stands.
+        """
         loudest = sorted(self.spikes, key=lambda spike: -spike.events)
-        hits = sorted((h for s in loudest for h in s.hits), key=lambda h: -_ORDER[h.severity])
+        hits = sorted(
+            (h for s in loudest for h in s.hits),
+            key=lambda h: (-_ORDER[h.severity], -_so_far(h)),
+        )
         kept: dict[str, RuleHit] = {}
         for hit in hits:
             kept.setdefault(hit.rule_id, hit)
@@ -81,6 +88,16 @@ class LinkCase:
     def last_seen(self) -> datetime | None:
         """End of the last spike."""
         return max((s.end_ts for s in self.spikes if s.end_ts), default=None)
+
+
+def _so_far(hit: RuleHit) -> float:
+    """How many events the rule has counted over its hours; 0 for rules that judge one interval."""
+    if hit.rule_id not in _OVER_HOURS:
+        return 0.0
+    try:
+        return float(hit.value.split()[0])
+    except (IndexError, ValueError):
+        return 0.0
 
 
 def link_cases(

@@ -12,9 +12,10 @@ from typing import Any
 from fabric_pipeline.detect.spikes.evaluate import Spike
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
 from fabric_pipeline.diagnose.correlate import Correlation
+from fabric_pipeline.diagnose.count_words import count_words
 from fabric_pipeline.diagnose.link_cases import LinkCase
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
-from fabric_pipeline.model.counters import COUNTERS
+from fabric_pipeline.model.components import component_id, parse_component
 from fabric_pipeline.model.findings import EvidenceRef, Finding
 
 # Error classes from which no layer above repairs anything, worst last.
@@ -22,7 +23,7 @@ _CLASS_RANK = {
     "corrected_single": 0, "detected_retransmitted": 1, "recovered_link": 2, "corrected_multi": 3, "uncorrected": 4, "link_down": 5,
 }  # fmt: skip
 _ALONE_ENOUGH = frozenset({"crc_per_second", "link_flapping", "repeated_retrains"})
-_MAX_EVIDENCE = 12
+_MAX_EVIDENCE = 24
 
 
 def link_finding(
@@ -198,7 +199,7 @@ def _headline(case: LinkCase) -> str:
     """The two largest counts in one short sentence."""
     largest = sorted(end_totals(case.spikes).items(), key=lambda item: -item[1][0])[:2]
     said = (
-        f"{'at least ' if bound else ''}{count:.0f} {COUNTERS[name].says}"
+        f"{'at least ' if bound else ''}{count_words(name, count)}"
         for name, (count, bound) in largest
     )
     return f"{case.component} counted {' and '.join(said)}"
@@ -206,7 +207,7 @@ def _headline(case: LinkCase) -> str:
 
 def _counts(case: LinkCase) -> str:
     parts = [
-        f"{'at least ' if bound else ''}{count:.0f} {COUNTERS[name].says}"
+        f"{'at least ' if bound else ''}{count_words(name, count)}"
         for name, (count, bound) in sorted(
             end_totals(case.spikes).items(), key=lambda item: -item[1][0]
         )
@@ -264,21 +265,32 @@ def _figures(case: LinkCase) -> dict[str, Any]:
 
 
 def _evidence(case: LinkCase) -> list[EvidenceRef]:
-    ranked = sorted(case.spikes, key=lambda s: -s.events)[:_MAX_EVIDENCE]
+    """The largest counts, those of the named end first; the other end keeps a third of the places."""
+    ranked = sorted(case.spikes, key=lambda s: -s.events)
+    parsed = parse_component(case.component)
+    named = component_id(parsed.node, parsed.interface)
+    own = [s for s in ranked if component_id(s.node, s.interface) == named]
+    other = [s for s in ranked if component_id(s.node, s.interface) != named]
+    room = _MAX_EVIDENCE - min(len(other), _MAX_EVIDENCE // 3)
+    chosen = own[:room]
+    chosen += other[: _MAX_EVIDENCE - len(chosen)]
     return [
         EvidenceRef(s.file, s.line, s.last_line if s.last_line != s.line else None, _spike_text(s))
-        for s in ranked
+        for s in chosen
     ]
 
 
 def _spike_text(spike: Spike) -> str:
     span = ""
     if spike.start_ts and spike.end_ts:
-        span = f" from {spike.start_ts:%Y-%m-%d %H:%M:%S} to {spike.end_ts:%H:%M:%S} UTC"
+        day = "" if spike.start_ts.date() == spike.end_ts.date() else f"{spike.end_ts:%Y-%m-%d} "
+        span = f" from {spike.start_ts:%Y-%m-%d %H:%M:%S} to {day}{spike.end_ts:%H:%M:%S} UTC"
     # A switch port stands for itself; `unknown:` in front of it would read as if something were missing.
     place = f"{spike.node}:{spike.interface}" if spike.node else spike.interface
     bound = "at least " if spike.is_lower_bound else ""
-    return f"{place} counted {bound}{spike.events:.0f} {COUNTERS[spike.counter].says} ({spike.counter}){span}"
+    return (
+        f"{place} counted {bound}{count_words(spike.counter, spike.events)} ({spike.counter}){span}"
+    )
 
 
 def _alone_enough(case: LinkCase) -> bool:

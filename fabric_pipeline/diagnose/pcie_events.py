@@ -78,6 +78,7 @@ def _one_loss(sheet: EventSheet, group: list[FabricEvent]) -> None:
             class_basis="reported",
             far_end=_error_port(sheet, event),
             rules=["event.gpu_lost"],
+            numbers={"link_type": "pcie"},
             alternatives=[
                 "power of the GPU",
                 "the GPU itself",

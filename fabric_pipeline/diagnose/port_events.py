@@ -22,7 +22,7 @@ from fabric_pipeline.diagnose.event_timeline import (
     one_moment,
     times_text,
 )
-from fabric_pipeline.model.components import component_id, device_of
+from fabric_pipeline.model.components import UNKNOWN, component_id, device_of
 from fabric_pipeline.model.records import FabricEvent
 
 # Field-guide rule R9: gpud and Azure agree in size (3 drops in 12 h, 5 in 24 h).
@@ -203,8 +203,8 @@ def _shared_ports(
     owner = _owner(downs[0])
     names = ", ".join(sorted({e.interface for e in downs})[:8])
     reason = (
-        f"{len(ports)} ports of {owner} went down within {MOMENT_S:.0f} s ({names}): one common cause "
-        "such as switch, power or restart, not as many bad cables."
+        f"{len(ports)} ports of {owner.removeprefix(f'{UNKNOWN}:')} went down within {MOMENT_S:.0f} s ({names}): one common cause "
+        "such as the switch itself or its supply, not as many bad cables."
     )
     sheet.add(
         downs,
@@ -270,13 +270,15 @@ def _add_port(
     serial = details.get("cable_serial")
     if serial:
         reason += f" Cable serial number {serial}."
+    names = [f"{key} {details[key]}" for key in ("rdma", "pci") if key in details]
+    if names:
+        reason += f" The log calls it {' and '.join(names)} too."
     finding = finding_of(
         downs, kind, severity, "cause" if severity == "warning" else "context", reason,
         far_end=str(details.get("far_end", "")), error_class="link_down", class_basis="reported",
         rules=["event.link_flapping" if kind == "link_flapping" else "event.link_down"],
         numbers={"drops": count_of(downs), **({"cable_serial": serial} if serial else {})},
     )  # fmt: skip
-    finding.alternatives = [f"{key} {details[key]}" for key in ("rdma", "pci") if key in details]
     sheet.add(port, finding)
 
 

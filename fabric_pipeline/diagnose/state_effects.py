@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
+from fabric_pipeline.detect.state_words import moment, state_words
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
 from fabric_pipeline.diagnose.correlate import Correlation
 from fabric_pipeline.diagnose.link_cases import is_switch_end
@@ -138,15 +139,20 @@ def _state_finding(readings: Sequence[Reading], topology: Topology) -> Finding:
     kind = {"width": "width_downgrade", "speed_gbps": "speed_downgrade"}.get(
         first.counter, "link_down"
     )
+    fell = f"{component} went from {full:g} to {low:g} {unit}"
+    if first.counter == "link_up":
+        fell = f"{component} went down"
+    change = f"{fell} on {moment(min(times))}" if times else fell
     return Finding(
         component=component,
         kind=kind,
         severity="watch",
         role="context",
-        reason=f"{component} went from {full:g} to {low:g} {unit} ({COUNTERS[first.counter].says}) without any error counted.",
-        summary=f"{component} went from {full:g} to {low:g} {unit}",
+        reason=f"{change} ({COUNTERS[first.counter].says}) without any error counted.",
+        summary=change,
         evidence=[
-            EvidenceRef(r.file, r.line, None, f"{r.counter} {r.value:g}") for r in readings[:6]
+            EvidenceRef(r.file, r.line, None, f"{r.interface}: {state_words(r, full)}")
+            for r in readings[:6]
         ],
         far_end=topology.far_end(component),
         first_seen=min(times, default=None),

@@ -117,12 +117,16 @@ def _where(incident: IncidentRecord) -> dict[str, Any]:
     place = incident.place
     return {
         **{name: clean(getattr(place, name), 120) for name in _COPIED},
-        "node": clean(places.node_name(incident), 120) or "not known",
+        "node": clean(places.node_name(incident), 120) or _switch(incident) or "not known",
         "gpu_index": places.gpu_number(incident),
         "gpu_slot": ticket_facts.gpu_slot(incident),
         "socket": place.socket,
         "pci_address": clean(place.pci, 120),
     }
+
+
+def _switch(incident: IncidentRecord) -> str:
+    return places.machine(incident) if places.switch_name(incident) else ""
 
 
 def _link(incident: IncidentRecord) -> dict[str, Any]:
@@ -176,7 +180,7 @@ def _repair(
         "part_number": part.part_number if part else "",
         "parts": part_choices(incident, entry),
         "repair_order": [
-            RepairOrderStep(step=number, action=step.action, part=step.part)
+            RepairOrderStep(step=number, action=step.action, part=places.fill(step.part, incident))
             for number, step in enumerate(entry.repair_steps, start=1)
         ],
         "begin_at_step": max(1, history.begin_at_step),

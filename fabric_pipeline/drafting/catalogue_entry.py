@@ -16,7 +16,7 @@ from fabric_pipeline.drafting.forbidden import forbidden
 from fabric_pipeline.incidents.record import FaultType
 
 # What a text of the catalogue may leave open; `drafting.places` fills it from the incident.
-PLACEHOLDERS = frozenset({"near", "far", "port", "node", "gpu", "cable"})
+PLACEHOLDERS = frozenset({"near", "far", "port", "node", "gpu", "cable", "twin"})
 LinkType = Literal["nvlink", "pcie", "infiniband", "roce", "any"]
 # Facts that a return form may be filled with; `attach` and `ask` stay for a person.
 RmaSource = Literal[

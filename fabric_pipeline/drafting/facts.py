@@ -50,7 +50,9 @@ def drafter_facts(incident: IncidentRecord, entry: CatalogueEntry) -> dict[str, 
 def catalogue_facts(incident: IncidentRecord, entry: CatalogueEntry) -> dict[str, Any]:
     """The catalogue's texts with the incident's names filled in."""
     part = entry.known_part(incident.part_reference)
-    steps = [{"do": step.do, "proves": step.proves} for step in entry.repair_steps]
+    steps = [
+        {"action": step.action, "do": step.do, "proves": step.proves} for step in entry.repair_steps
+    ]
     texts = {
         "title": entry.title,
         "replaceable_part": entry.replaceable_part,

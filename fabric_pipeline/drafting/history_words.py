@@ -55,12 +55,12 @@ def next_step(history: TicketHistory, entry: CatalogueEntry) -> str:
     """What comes next in the repair order, or that all of it was tried."""
     if history.begin_at_step > len(entry.repair_steps):
         return "Every step of the repair order was tried, so send the readings to the vendor."
-    action = entry.repair_steps[history.begin_at_step - 1].action.replace("_", " ")
-    return f"Steps before it were done: begin with {action}."
+    action = entry.repair_steps[history.begin_at_step - 1].action
+    return f"Steps before it were done: begin with [{action}]."
 
 
 def _repair(one: EarlierRepair) -> str:
-    action = clean(one.action, 60).replace("_", " ")
+    action = clean(one.action, 60)
     serials = (("old", one.old_serial), ("new", one.new_serial))
     named = [
         f"{what} serial {known}" for what, text in serials if (known := places.name(text, "serial"))

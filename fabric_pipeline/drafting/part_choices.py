@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from fabric_pipeline.drafting import places
 from fabric_pipeline.drafting.catalogue import named_part
 from fabric_pipeline.drafting.catalogue_entry import CatalogueEntry, KnownPart, PartOption
 from fabric_pipeline.drafting.sanitise import clean, clip
@@ -59,7 +60,8 @@ def _fitting(option: PartOption, incident: IncidentRecord, *, is_first: bool) ->
 def _choice(
     option: PartOption, named: KnownPart | None, incident: IncidentRecord, *, is_first: bool
 ) -> PartChoice:
-    name = f"{option.name}: {_kind(option, named)}" if named else option.name
+    called = places.fill(option.name, incident)
+    name = f"{called}: {_kind(option, named)}" if named else called
     spares = _fitting(option, incident, is_first=is_first)
     return PartChoice(
         name=clip(name, 200),

@@ -16,7 +16,7 @@ from fabric_pipeline.model.components import UNKNOWN, device_of, gpu_index, pars
 
 # Host, port, cable and serial names as sites write them; anything else is shown in its field only.
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9 ._:/#+()\[\]-]{0,119}$")
-_OPEN = re.compile(r"\{(near|far|port|node|gpu|cable)\}")
+_OPEN = re.compile(r"\{(near|far|port|node|gpu|cable|twin)\}")
 _STRANGE = "the {what} in the {what} field of this ticket (its name is unlike any {what} name)"
 _POINTERS = {
     "near": "the link of this ticket",
@@ -25,8 +25,11 @@ _POINTERS = {
     "node": "the node of this ticket",
     "gpu": "the GPU or card of this ticket",
     "cable": "the cable of this ticket",
+    "twin": "the second link of the same plug",
 }
 _NO_NODE = "the node of this link (name not known)"
+_NO_TWIN = "the second link of the same plug (a twin-port plug carries two)"
+_NODE_DEVICES = ("gpu", "pci", "pcie", "mlx", "ib", "roce", "eth", "rdma", "nvlink", "lane")
 
 
 def name(text: str, what: str) -> str:
@@ -66,26 +69,114 @@ def node_name(incident: IncidentRecord) -> str:
     return incident.place.node or parse_component(incident.isolated_component).node
 
 
+def switch_name(incident: IncidentRecord) -> str:
+    """Name of the switch that is the blamed end or holds it, "" when a node holds it or nothing says so.
+
+    A switch of the fabric stands for itself: its name is the cluster's and no node is missing from it.
+    """
+    part = parse_component(incident.isolated_component)
+    device = device_of(part.interface)
+    if node_name(incident) or not device or device == UNKNOWN or device.startswith(_NODE_DEVICES):
+        return ""
+    is_chip = device.startswith("nvswitch") and not incident.place.rack
+    is_port = "/port-" in part.interface
+    is_whole = part.interface == device and (
+        incident.fault_type == "shared_component" or bool(incident.place.rack)
+    )
+    return device if (is_port or is_whole) and not is_chip else ""
+
+
+def machine(incident: IncidentRecord) -> str:
+    """What a technician walks to: `node n-07`, `switch leaf-2`, or words that say it is not known."""
+    switch = switch_name(incident)
+    if not switch:
+        return _node(node_name(incident))
+    known = name(switch, "switch")
+    return f"switch {known}" if known == switch else known
+
+
 def node(incident: IncidentRecord) -> str:
-    """`node n-07`, or words that say its name is not known."""
-    known = name(node_name(incident), "node")
-    return f"node {known}" if known and known == node_name(incident) else known or _NO_NODE
+    """`node n-07`: that of the blamed end, or that of the other end of a switch port."""
+    if not switch_name(incident):
+        return _node(node_name(incident))
+    other = incident.far_place.node or parse_component(incident.far_end).node
+    return _node(other) if other else f"the nodes behind {machine(incident)}"
+
+
+def _node(named: str) -> str:
+    known = name(named, "node")
+    return f"node {known}" if known and known == named else known or _NO_NODE
 
 
 def gpu(incident: IncidentRecord) -> str:
-    """`GPU 5 in slot SXM6`, or `GPU 5`; the device's own name when it is no GPU."""
-    index = gpu_number(incident)
-    device = name(device_of(parse_component(incident.isolated_component).interface), "link")
-    if index is None:
-        return device or "the GPU or card of this link (not known)"
-    slot = name(incident.place.gpu_slot, "slot")
-    return f"GPU {index} in slot {slot}" if slot else f"GPU {index}"
+    """`GPU 5 in slot SXM6`, `network adapter mlx5_6`: the card of the link, whichever end it is at."""
+    at_far_end = _card_is_far(incident)
+    end = incident.far_end if at_far_end else incident.isolated_component
+    place = incident.far_place if at_far_end else incident.place
+    interface = parse_component(end).interface
+    index = gpu_index(interface)
+    if index is not None:
+        return f"GPU {index}{_in_slot(place.gpu_slot)}"
+    device = name(device_of(interface), "link")
+    if not device:
+        return "the GPU or card of this link (not known)"
+    if not _is_adapter(interface):
+        return device
+    return f"network adapter {device}{_in_slot(place.slot)}"
+
+
+def _in_slot(stated: str) -> str:
+    """` in slot SXM6`; a name of several words says by itself what it is."""
+    slot = name(stated, "slot")
+    if not slot:
+        return ""
+    return f" in {slot}" if " " in slot else f" in slot {slot}"
+
+
+def _card_is_far(incident: IncidentRecord) -> bool:
+    """True for a link that is named by a switch port: the card is at the other end."""
+    near, far = (
+        parse_component(end).interface for end in (incident.isolated_component, incident.far_end)
+    )
+    return "/port-" in near and bool(far) and "/port-" not in far
+
+
+def _is_adapter(interface: str) -> bool:
+    device = device_of(interface)
+    is_card = interface.endswith(("/pcie", "/1", "/2"))
+    return is_card and gpu_index(interface) is None and not device.startswith(("pci", "nvswitch"))
+
+
+def adapter(incident: IncidentRecord) -> str:
+    """Name of the network adapter whose PCIe link this is, "" when it is no adapter's."""
+    end = incident.far_end if _card_is_far(incident) else incident.isolated_component
+    interface = parse_component(end).interface
+    if not interface.endswith("/pcie") or not _is_adapter(interface):
+        return ""
+    return name(device_of(interface), "link")
 
 
 def gpu_number(incident: IncidentRecord) -> int | None:
-    """GPU index of the blamed end, from topology or from the component id."""
+    """Index of the GPU at the blamed end, else of the one that the topology states beside it."""
     named = gpu_index(parse_component(incident.isolated_component).interface)
-    return incident.place.gpu if incident.place.gpu is not None else named
+    return named if named is not None else incident.place.gpu
+
+
+def own_gpu(incident: IncidentRecord) -> int | None:
+    """Index of the GPU at the blamed end; None when that end is an adapter or a switch.
+
+    Slot, serial and UUID of a GPU are stated for the end's own GPU only, never for one beside it.
+    """
+    named = gpu_index(parse_component(incident.isolated_component).interface)
+    place = incident.place
+    is_own = bool(place.gpu_slot or place.gpu_serial or place.gpu_uuid)
+    return place.gpu if named is None and is_own else named
+
+
+def twin(incident: IncidentRecord) -> str:
+    """The second link of the same twin-port plug, by name where the printed labels tell."""
+    known = name(str(incident.numbers.get("plug_twin") or ""), "link")
+    return f"{known}, {_POINTERS['twin']}" if known else _NO_TWIN
 
 
 def cable(incident: IncidentRecord) -> str:
@@ -151,6 +242,7 @@ def fill(text: str, incident: IncidentRecord) -> str:
         "node": node(incident),
         "gpu": gpu(incident),
         "cable": cable(incident),
+        "twin": twin(incident),
     }
     line = " ".join(text.split())
     filled = _OPEN.sub(lambda hole: values[hole.group(1)], line)

@@ -35,13 +35,19 @@ def repair_steps(
 
 
 def _step(step: CatalogueStep, incident: IncidentRecord, spare: str) -> RepairStep:
-    do = places.fill(step.do, incident)
+    do = _named(step.action, places.fill(step.do, incident))
     with_spare = f"{do} Spare: {spare}." if spare else do
     if len(with_spare) <= _LONGEST and not forbidden(with_spare, own_words=True):
         do = with_spare
     return RepairStep(
         do=clip(do, _LONGEST), proves=clip(places.fill(step.proves, incident), _LONGEST)
     )
+
+
+def _named(action: str, do: str) -> str:
+    """The step headed by the name under which it is reported when done, where there is room for it."""
+    named = f"[{action}] {do}"
+    return named if len(named) <= _LONGEST else do
 
 
 def _tried(entry: CatalogueEntry, history: TicketHistory) -> RepairStep:
@@ -53,7 +59,7 @@ def _tried(entry: CatalogueEntry, history: TicketHistory) -> RepairStep:
 
 
 def _find_it(incident: IncidentRecord) -> RepairStep:
-    place, who = places.way_to(incident.place), places.node(incident)
+    place, who = places.way_to(incident.place), places.machine(incident)
     serial = places.name(incident.place.node_serial, "serial")
     label = places.name(incident.place.port_label, "port")
     tag = places.name(incident.place.asset_tag, "asset tag")

@@ -15,8 +15,13 @@ from fabric_pipeline.drafting.catalogue_entry import CatalogueEntry
 from fabric_pipeline.drafting.history import TicketHistory
 from fabric_pipeline.drafting.sanitise import clean, clip
 from fabric_pipeline.incidents.record import Evidence, FiredRule, IncidentRecord, Place
-from fabric_pipeline.incidents.ticket import EarlierRepair, RmaItem
+from fabric_pipeline.incidents.ticket import EarlierRepair, Origin, RmaItem
+from fabric_pipeline.model.components import gpu_index, parse_component
 
+_ORIGINS: dict[str, Origin] = {
+    "node": "telemetry", "component": "telemetry", "first_seen": "telemetry", "last_seen": "telemetry",
+    "evidence": "telemetry", "fault": "rule", "rules": "rule", "earlier_repairs": "ledger",
+}  # fmt: skip
 NO_RULE = "no rule with a limit of its own; the evidence is weighed as a whole"
 _OUTCOMES = {
     "waiting": "outcome not known yet",
@@ -30,14 +35,38 @@ def rma_items(
 ) -> list[RmaItem]:
     """Every item of the form: filled, to be attached, or to be asked for."""
     facts = _facts(incident, entry, fault, history)
-    return [_item(need.item, need.source, facts) for need in entry.rma]
+    needs = [need for need in entry.rma if not need.source.startswith(_absent(incident))]
+    return [
+        _item(need.item, need.source, facts, _origin(need.source, incident, entry))
+        for need in needs
+    ]
 
 
-def _item(item: str, source: str, facts: dict[str, str]) -> RmaItem:
+def _absent(incident: IncidentRecord) -> tuple[str, ...]:
+    """Beginnings of what a form may ask of a card that is not on this PCIe link."""
+    if incident.link_type != "pcie" or incident.fault_type == "shared_component":
+        return ()
+    if places.adapter(incident):
+        return ("gpu_",)
+    ends = (incident.isolated_component, incident.far_end)
+    has_gpu = any(gpu_index(parse_component(end).interface) is not None for end in ends)
+    return ("nic_",) if has_gpu else ()
+
+
+def _item(item: str, source: str, facts: dict[str, str], origin: Origin) -> RmaItem:
     if source == "attach":
         return RmaItem(item=item, state="to_attach")
     value = clean(facts.get(source, ""), 400)
-    return RmaItem(item=item, value=value, state="filled" if value else "to_ask")
+    if not value:
+        return RmaItem(item=item, state="to_ask")
+    return RmaItem(item=item, value=value, state="filled", origin=origin)
+
+
+def _origin(source: str, incident: IncidentRecord, entry: CatalogueEntry) -> Origin:
+    """Where the value behind an item comes from; the item itself is the catalogue's."""
+    if source == "part_number":
+        return "catalogue" if named_part(entry, incident) else "topology"
+    return _ORIGINS.get(source, "topology")
 
 
 def _facts(
@@ -61,7 +90,7 @@ def _facts(
         "cable_id": incident.cable_id,
         "cable_serial": incident.cable.serial,
         "part_number": part.part_number if part else incident.cable.part_number,
-        "component": incident.isolated_component,
+        "component": places.near_end(incident),
         "fault": fault,
         "first_seen": _moment(incident.first_seen),
         "last_seen": _moment(incident.last_seen),
@@ -80,9 +109,8 @@ def tried(repairs: Sequence[EarlierRepair]) -> str:
 def _repair(one: EarlierRepair) -> str:
     serials = [("old serial", one.old_serial), ("new serial", one.new_serial)]
     named = "".join(f", {what} {clean(text, 60)}" for what, text in serials if text)
-    step = f"step {one.step} " if one.step else ""
     when = places.moment(one.repaired_at)
-    return f"{step}{clean(one.action, 80)} on {when}{named}: {_OUTCOMES[one.outcome]}"
+    return f"{clean(one.action, 80)} on {when}{named}: {_OUTCOMES[one.outcome]}"
 
 
 def _of_node(place: Place) -> str:

@@ -14,21 +14,19 @@ from fabric_pipeline.drafting.catalogue import (
     CatalogueEntry,
     named_part,
 )
+from fabric_pipeline.drafting.claims import LEFT_OUT, claims
 from fabric_pipeline.drafting.forbidden import forbidden
 from fabric_pipeline.drafting.history import NO_HISTORY, TicketHistory
 from fabric_pipeline.drafting.history_words import offenders, tried_before
 from fabric_pipeline.drafting.repair_steps import repair_steps
 from fabric_pipeline.drafting.sanitise import clean, clip, figure
-from fabric_pipeline.drafting.ticket_facts import gpu_hours
-from fabric_pipeline.incidents.record import Evidence, IncidentRecord
-from fabric_pipeline.incidents.ticket import DraftText, EvidenceStatement, TicketDraft
-from fabric_pipeline.model.components import device_of, gpu_index, nvlink_index, parse_component
+from fabric_pipeline.drafting.ticket_facts import costs
+from fabric_pipeline.incidents.record import IncidentRecord
+from fabric_pipeline.incidents.ticket import DraftText, TicketDraft
+from fabric_pipeline.model.components import gpu_index, nvlink_index, parse_component
 
-LEFT_OUT = (
-    "A sentence was left out here because it reads like an order; the incident record holds it."
-)
-_MAX_CLAIMS = 10
 _MAX_ALTERNATIVES = 8
+_MOST_LINKS = 4
 
 
 def draft_by_rules(
@@ -50,7 +48,7 @@ def draft_text(
     return DraftText(
         title=clip(_title(incident), 140),
         summary=clip(_summary(incident, entry, history), 900),
-        evidence_statements=_statements(incident),
+        evidence_statements=claims(incident),
         alternatives=_alternatives(incident),
         repair_steps=repair_steps(incident, entry, history),
         rollback=clip(places.fill(entry.rollback, incident), 400),
@@ -60,28 +58,48 @@ def draft_text(
 def _title(incident: IncidentRecord) -> str:
     place = places.position(incident.place) or "rack not known"
     kind = incident.fault_type.replace("_", " ")
-    who = places.node(incident) if places.node_name(incident) else "node not known"
-    title = f"{incident.severity}: {kind} on {_spoken(incident)}, {who}, {place}"
+    is_known = places.node_name(incident) or places.switch_name(incident)
+    who = places.machine(incident) if is_known else "node not known"
+    what = _spoken(incident)
+    where = place if what == who else f"{who}, {place}"
+    title = f"{incident.severity}: {kind} on {what}, {where}"
     return f"{incident.severity}: {kind}" if forbidden(title, own_words=True) else title
 
 
 def _spoken(incident: IncidentRecord) -> str:
-    """`NVLink 11 of GPU 5`, `PCIe link of GPU 3`, else the interface as it is written."""
+    """`NVLink 11 of GPU 5`, `PCIe link of network adapter mlx5_6`, else the interface as it is written."""
     part = parse_component(incident.isolated_component)
-    link, gpu = nvlink_index(part.interface), places.gpu_number(incident)
+    link, gpu = nvlink_index(part.interface), places.own_gpu(incident)
     lane = f", lane {part.lane}" if part.lane is not None else ""
     if link is not None and gpu is not None:
         return f"NVLink {link} of GPU {gpu}{lane}"
-    if part.interface.endswith("/pcie"):
-        device = f"GPU {gpu}" if gpu is not None else places.name(device_of(part.interface), "link")
-        return f"PCIe link of {device}{lane}"
+    if places.switch_name(incident) == part.interface:
+        return places.machine(incident)
+    if card := _card_on_pcie(incident):
+        return f"PCIe link of {card}{lane}"
     return f"{places.name(part.interface, 'link') or 'a link (not known)'}{lane}"
+
+
+def _card_on_pcie(incident: IncidentRecord) -> str:
+    """The card whose PCIe link this is, at whichever end; "" for other links."""
+    near = parse_component(incident.isolated_component).interface
+    far = parse_component(incident.far_end).interface
+    if adapter := places.adapter(incident):
+        return f"network adapter {adapter}"
+    if incident.link_type != "pcie" and not near.endswith("/pcie"):
+        return ""
+    own = gpu_index(near) if gpu_index(near) is not None else gpu_index(far)
+    if own is not None:
+        return f"GPU {own}"
+    return places.gpu(incident) if near.endswith("/pcie") else ""
 
 
 def _summary(incident: IncidentRecord, entry: CatalogueEntry, history: TicketHistory) -> str:
     before = [offenders(history, incident.repeat_count), tried_before(history)]
-    stated = [_ends(incident), _since(incident), _impact(incident), *before, _gaps(incident, entry)]
-    told = [_safe(incident.summary, 300), *stated[:-1], _action(incident), stated[-1]]
+    opening = _safe(incident.summary, 400)
+    stated = [_ends(incident), _failing(incident), _since(incident), _impact(incident, opening)]
+    stated += [*before, _gaps(incident, entry)]
+    told = [opening, *stated[:-1], _action(incident), stated[-1]]
     whole = " ".join(sentence for sentence in told if sentence)
     if not forbidden(whole, own_words=True):
         return whole
@@ -90,12 +108,30 @@ def _summary(incident: IncidentRecord, entry: CatalogueEntry, history: TicketHis
 
 
 def _ends(incident: IncidentRecord) -> str:
+    if incident.fault_type == "shared_component":
+        which = places.machine(incident)
+        is_switch = places.switch_name(incident) == places.near_end(incident)
+        shared = which if is_switch else places.near_end(incident)
+        return f"The fault is isolated to {shared}, which several failing links share."
     other = (
         f"the other end is {places.far_end(incident)}"
         if incident.far_end
         else "the other end is not known"
     )
     return f"The fault is isolated to {places.near_end(incident)}; {other}."
+
+
+def _failing(incident: IncidentRecord) -> str:
+    """The links behind a shared part that fail, with their other ends, as far as one line holds them."""
+    failing = [clean(str(link), 160) for link in incident.numbers.get("failing_links") or []]
+    if not failing:
+        return ""
+    known = incident.numbers.get("links_of_the_part") or 0
+    of = f" of its {known} in the topology" if known >= len(failing) else ""
+    rest = len(failing) - _MOST_LINKS
+    more = f" and {rest} more" if rest > 0 else ""
+    told = f"Failing links ({len(failing)}{of}): {', '.join(failing[:_MOST_LINKS])}{more}."
+    return "" if forbidden(told, own_words=True) else told
 
 
 def _since(incident: IncidentRecord) -> str:
@@ -105,16 +141,15 @@ def _since(incident: IncidentRecord) -> str:
     return f"First seen on {places.moment(incident.first_seen)}{last}."
 
 
-def _impact(incident: IncidentRecord) -> str:
-    parts = []
-    if incident.degradation_pct is not None:
-        parts.append(
-            f"collective or step time {figure(incident.degradation_pct)} % above the baseline"
-        )
-    if incident.affected_runs:
-        parts.append(f"{_count(len(incident.affected_runs), 'training run')} affected")
-    if incident.gpu_hours_lost is not None:
-        parts.append(gpu_hours(incident.gpu_hours_lost))
+def _impact(incident: IncidentRecord, opening: str) -> str:
+    """What it cost; the slowdown only where the opening sentence does not state it."""
+    slower = incident.degradation_pct
+    is_said = slower is not None and any(
+        f"{said} %" in opening for said in (figure(slower), f"{slower:.1f}")
+    )
+    runs = len(incident.affected_runs)
+    parts = [f"{_count(runs, 'training run')} affected"] if runs else []
+    parts = [*costs(incident, slowdown=not is_said, shared=not is_said), *parts]
     return f"Impact: {'; '.join(parts)}." if parts else ""
 
 
@@ -130,46 +165,18 @@ def _action(incident: IncidentRecord) -> str:
 def _gaps(incident: IncidentRecord, entry: CatalogueEntry) -> str:
     """What a technician will miss on this ticket, in one sentence; "" when nothing is missing."""
     gaps = [] if places.position(incident.place) else ["rack and unit"]
-    gaps += [] if places.node_name(incident) else ["node"]
+    gaps += [] if places.node_name(incident) or places.switch_name(incident) else ["node"]
     gaps += (
         ["GPU slot"]
         if gpu_index(parse_component(incident.isolated_component).interface) is not None
         and not incident.place.gpu_slot
         else []
     )
-    gaps += [] if incident.fabric_or_switch_port or incident.far_end else ["far port"]
+    is_shared = incident.fault_type == "shared_component"
+    has_far = is_shared or bool(incident.fabric_or_switch_port or incident.far_end)
+    gaps += [] if has_far else ["far port"]
     gaps += [] if named_part(entry, incident) else [f"part number ({NO_PART_NUMBER})"]
     return f"Not known, ask before you go: {', '.join(gaps)}." if gaps else ""
-
-
-def _statements(incident: IncidentRecord) -> list[EvidenceStatement]:
-    if not incident.evidence:
-        claim = (
-            "The record names no file as evidence; it rests on the figures in the record itself."
-        )
-        return [EvidenceStatement(claim=claim, evidence_ids=[incident.incident_id])]
-    fits = len(incident.evidence) <= _MAX_CLAIMS
-    first = incident.evidence if fits else incident.evidence[: _MAX_CLAIMS - 1]
-    stated = [
-        EvidenceStatement(claim=_claim(item), evidence_ids=[item.evidence_id]) for item in first
-    ]
-    rest = incident.evidence[len(first) :]
-    if rest:
-        claim = "The rest of the evidence carries this diagnosis too; the dossier quotes it."
-        stated.append(
-            EvidenceStatement(claim=claim, evidence_ids=[item.evidence_id for item in rest])
-        )
-    return stated
-
-
-def _claim(item: Evidence) -> str:
-    file = places.name(item.file, "evidence") or "the evidence file"
-    where = f"line {item.line}" if item.line is not None else "as a whole"
-    if item.line is not None and item.last_line not in (None, item.line):
-        where = f"lines {item.line} to {item.last_line}"
-    said = _safe(item.says, 260).rstrip(".") or "The reading behind this diagnosis"
-    claim = clip(f"{said} ({file}, {where}).", 400)
-    return LEFT_OUT if forbidden(claim, own_words=True) else claim
 
 
 def _alternatives(incident: IncidentRecord) -> list[str]:

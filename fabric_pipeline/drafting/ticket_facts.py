@@ -10,7 +10,7 @@ from fabric_pipeline.drafting import places
 from fabric_pipeline.drafting.sanitise import clean, clip, figure
 from fabric_pipeline.incidents.record import FiredRule, IncidentRecord
 from fabric_pipeline.incidents.ticket import EvidenceReference, FarPlace
-from fabric_pipeline.model.components import device_of, parse_component
+from fabric_pipeline.model.components import device_of, gpu_index, parse_component
 
 _MAX_RULES = 12
 _MAX_NAMED = 6
@@ -42,6 +42,8 @@ def switch_port(incident: IncidentRecord) -> str:
     known = clean(incident.fabric_or_switch_port, 200)
     if known:
         return known
+    if incident.fault_type == "shared_component":
+        return "several: the ports of the failing links, named in the summary"
     if incident.far_end:
         return f"none: the link ends on {clean(incident.far_end, 160)}, which is no switch port"
     if incident.link_type in ("nvlink", "pcie"):
@@ -51,10 +53,17 @@ def switch_port(incident: IncidentRecord) -> str:
 
 def gpu_slot(incident: IncidentRecord) -> str:
     """Slot of the GPU; when no GPU index is known, words that say so."""
-    if places.gpu_number(incident) is not None:
+    if places.own_gpu(incident) is not None:
         return clean(incident.place.gpu_slot, 120)
     part = parse_component(incident.isolated_component)
     device = places.name(device_of(part.interface), "link") or "this link"
+    if places.switch_name(incident):
+        return f"none: {device} is a switch"
+    if incident.place.gpu is not None:
+        return f"beside {'this link' if ' ' in device else device}, not on this link"
+    at_far_end = gpu_index(parse_component(incident.far_end).interface)
+    if at_far_end is not None:
+        return f"GPU {at_far_end} is at the other end of this link"
     if "/port-" in part.interface:
         return f"GPU not known: {device} serves several GPUs"
     return f"GPU not known: no topology says which GPU stands beside {device}"
@@ -98,16 +107,28 @@ def job_impact(incident: IncidentRecord) -> str:
         parts.append(f"slowed runs: {_some(incident.affected_runs)}")
     if incident.affected_ranks:
         parts.append(f"late ranks: {_some([str(rank) for rank in incident.affected_ranks])}")
-    if incident.degradation_pct is not None:
-        parts.append(
-            f"collective or step time {figure(incident.degradation_pct)} % above the baseline"
-        )
-    if incident.gpu_hours_lost is not None:
-        parts.append(gpu_hours(incident.gpu_hours_lost))
+    parts += costs(incident)
     if not parts:
         return NO_JOB
     text = clip("; ".join(parts), 600)
     return f"{text[0].upper()}{text[1:]}."
+
+
+def costs(incident: IncidentRecord, *, slowdown: bool = True, shared: bool = True) -> list[str]:
+    """Slowdown and GPU-hours lost, and whether other accused links have a part in them."""
+    told = []
+    if slowdown and incident.degradation_pct is not None:
+        told.append(
+            f"collective or step time {figure(incident.degradation_pct)} % above the baseline"
+        )
+    if incident.gpu_hours_lost is not None:
+        told.append(gpu_hours(incident.gpu_hours_lost))
+    together = incident.numbers.get("links_accused_over_its_runs") or 0
+    if told and shared and together > 1:
+        told.append(
+            f"{together} links are accused over the same runs, and the share of each is not separable here"
+        )
+    return told
 
 
 def gpu_hours(lost: float) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,6 @@ from fabric_pipeline.diagnose.actions import ACTIONS, action_for
 from fabric_pipeline.incidents.confidence import confidence, evidence_grade, would_change
 from fabric_pipeline.incidents.figures import figures_of
 from fabric_pipeline.incidents.record import (
-    Alternative,
     Evidence,
     FaultType,
     FiredRule,
@@ -24,6 +23,15 @@ from fabric_pipeline.incidents.record import (
     Priority,
     Severity,
     Symptom,
+)
+from fabric_pipeline.incidents.record_texts import (
+    alternatives,
+    failing_links,
+    failing_text,
+    more_numbers,
+    readable,
+    reasoning,
+    summary,
 )
 from fabric_pipeline.incidents.whereabouts import (
     cable_of,
@@ -35,6 +43,7 @@ from fabric_pipeline.incidents.whereabouts import (
 from fabric_pipeline.model.components import (
     component_id,
     device_of,
+    gpu_index,
     link_type_of,
     parse_component,
 )
@@ -90,12 +99,26 @@ def build_incidents(findings: Sequence[Finding], context: Context) -> list[Incid
     for finding in findings:
         if finding.cause:
             symptoms.setdefault(finding.cause, []).append(finding)
+    together = _accused_together(findings)
     records = [
-        _record(finding, symptoms.get(finding.component, []), context)
+        _record(finding, symptoms.get(finding.component, []), context, together.get(id(finding), 0))
         for finding in findings
         if not finding.cause and _stands_alone(finding)
     ]
     return sorted(_unique(records), key=_weight)
+
+
+def _accused_together(findings: Sequence[Finding]) -> dict[int, int]:
+    """How many links are accused over the runs that a finding's cost comes from, itself included.
+
+    The cost is measured on a run as a whole, so with more than one link it is nobody's alone.
+    """
+    costly = [f for f in findings if f.accuses and f.is_link and f.numbers.get("runs")]
+    over = {id(f): set(f.numbers["runs"]) for f in costly}
+    return {
+        id(one): len({other.component for other in costly if over[id(one)] & over[id(other)]})
+        for one in costly
+    }
 
 
 def incident_id(finding: Finding, context: Context) -> str:
@@ -141,8 +164,11 @@ def _stands_alone(finding: Finding) -> bool:
     return finding.role == "cause" or finding.severity == "watch" or finding.kind == "no_telemetry"
 
 
-def _record(finding: Finding, symptoms: Iterable[Finding], context: Context) -> IncidentRecord:
+def _record(
+    finding: Finding, symptoms: Sequence[Finding], context: Context, together: int
+) -> IncidentRecord:
     fault = fault_type_of(finding)
+    failing = failing_links(finding, fault, symptoms, context.topology)
     record = IncidentRecord(
         incident_id=incident_id(finding, context),
         drop=context.drop,
@@ -155,19 +181,21 @@ def _record(finding: Finding, symptoms: Iterable[Finding], context: Context) -> 
         class_basis=finding.class_basis,
         severity=_SEVERITY[finding.severity],
         ticket_priority=_priority(finding),
-        summary=_summary(finding, fault),
-        reasoning=_reasoning(finding),
+        summary=summary(finding, fault, together),
+        reasoning=[*reasoning(finding), *failing_text(finding, failing, context.topology)],
         would_change_the_verdict=would_change(finding, fault),
         confidence=confidence(finding),
         evidence_grade=evidence_grade(finding),
-        alternatives=_alternatives(finding),
-        symptoms=[Symptom(component=s.component, kind=s.kind, reason=s.reason) for s in symptoms],
+        alternatives=alternatives(finding),
+        symptoms=[
+            Symptom(component=s.component, kind=s.kind, reason=readable(s.reason)) for s in symptoms
+        ],
         rules=[_rule(rule) for rule in finding.numbers.get("rules") or []],
         repeat_count=context.repeats.get(finding.component, 0),
         evidence=[_evidence(n, ref, context) for n, ref in enumerate(finding.evidence, 1)],
         figures=figures_of(finding, context.drop, context.topology),
         **_where(finding, fault, context.topology),
-        **_effect(finding.numbers),
+        **_effect(finding.numbers, more_numbers(finding, failing, together, context.topology)),
     )
     return record.model_copy(update={"evidence_sha256": evidence_hash(record)})
 
@@ -175,15 +203,16 @@ def _record(finding: Finding, symptoms: Iterable[Finding], context: Context) -> 
 def _where(finding: Finding, fault: FaultType, topology: Topology) -> dict[str, Any]:
     """Both ends, their places, the link's type and parts, and what to do about it."""
     parsed = parse_component(finding.component)
-    far_end = finding.far_end or topology.far_end(finding.component)
-    link = topology.link_of(finding.component)
     stated = str(finding.numbers.get("link_type") or "")
+    end = _link_end(finding.component, stated)
+    far_end = finding.far_end or topology.far_end(end)
+    link = topology.link_of(end)
     link_type = stated or (link.link_type if link else link_type_of(parsed.interface))
     action = action_for(fault, link_type, finding.is_link, _SEVERITY[finding.severity])
     place = place_of(finding.component, topology)
     far_place = place_of(far_end, topology) if far_end else Place()
     cable, platform = (
-        cable_of(finding.component, topology),
+        cable_of(end, topology),
         platform_of(finding.component, far_end, topology),
     )
     part = link.part if link else ""
@@ -199,7 +228,7 @@ def _where(finding: Finding, fault: FaultType, topology: Topology) -> dict[str, 
         "place": place,
         "far_place": far_place,
         "link_type": link_type if link_type in _LINK_TYPES else "",
-        "fabric_or_switch_port": _switch_port(finding.component, far_end),
+        "fabric_or_switch_port": _switch_port(end, far_end),
         "lane": parsed.lane,
         "cable_id": link.cable_id if link else "",
         "part_reference": part,
@@ -212,7 +241,19 @@ def _where(finding: Finding, fault: FaultType, topology: Topology) -> dict[str, 
     }
 
 
-def _effect(numbers: Mapping[str, Any]) -> dict[str, Any]:
+def _link_end(component: str, link_type: str) -> str:
+    """The end of the link that a fault concerns: a GPU that left the bus has lost its PCIe link."""
+    parsed = parse_component(component)
+    if (
+        link_type == "pcie"
+        and gpu_index(parsed.interface) is not None
+        and "/" not in parsed.interface
+    ):
+        return component_id(parsed.node, f"{parsed.interface}/pcie")
+    return component
+
+
+def _effect(numbers: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
     """What the fault costs, as far as it was measured."""
     degradation = numbers.get("degradation_pct")
     return {
@@ -225,7 +266,10 @@ def _effect(numbers: Mapping[str, Any]) -> dict[str, Any]:
         "gpu_hours_lost": _gpu_hours(numbers),
         "straggler_p_value": numbers.get("p_value"),
         "score": float(numbers.get("score") or 0.0),
-        "numbers": {key: numbers[key] for key in _KEPT_NUMBERS if numbers.get(key) is not None},
+        "numbers": {
+            **{key: numbers[key] for key in _KEPT_NUMBERS if numbers.get(key) is not None},
+            **more,
+        },
     }
 
 
@@ -264,32 +308,6 @@ def _priority(finding: Finding) -> Priority:
     return "high" if is_high else "normal"
 
 
-def _summary(finding: Finding, fault: FaultType) -> str:
-    text = (finding.summary or finding.reason.split(". ")[0]).rstrip(".") + "."
-    degradation = finding.numbers.get("degradation_pct")
-    if degradation is not None and finding.is_link and finding.accuses:
-        text += f" Collectives over it are {degradation:.1f} % slower than their baseline."
-    return text if text.strip(". ") else f"{finding.component}: {fault}"
-
-
-def _reasoning(finding: Finding) -> list[str]:
-    sentences = [part.strip() for part in finding.reason.split(". ") if part.strip()]
-    sentences = [part if part.endswith((".", "!", "?")) else part + "." for part in sentences]
-    for rule in finding.numbers.get("rules") or []:
-        sentences.append(
-            f"Rule {rule['rule_id']}: {rule['says']}; {rule['value']} against a limit of {rule['limit']} ({rule['source']})."
-        )
-    return sentences
-
-
-def _alternatives(finding: Finding) -> list[Alternative]:
-    split = [text.partition(": ") for text in finding.alternatives]
-    return [
-        Alternative(explanation=head, why_set_aside=tail or "see reasoning")
-        for head, _, tail in split
-    ]
-
-
 def _rule(rule: dict[str, Any]) -> FiredRule:
     return FiredRule(
         rule_id=rule["rule_id"],
@@ -315,7 +333,7 @@ def _evidence(number: int, ref: EvidenceRef, context: Context) -> Evidence:
         line=ref.line,
         last_line=ref.last_line,
         excerpt=ref.excerpt[:_MAX_EXCERPT],
-        says=ref.excerpt[:_MAX_EXCERPT],
+        says=readable(ref.excerpt[:_MAX_EXCERPT]),
         query=" union all by name ".join(
             f"select '{table}' as \"table\", * from {table} where {where}{lines}"
             for table in _ROW_TABLES

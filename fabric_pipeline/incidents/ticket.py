@@ -188,6 +188,9 @@ class RmaItem(BaseModel):
     item: str = Field(max_length=200)
     value: str = Field(default="", max_length=400)
     state: Literal["filled", "to_attach", "to_ask"]
+    origin: Origin = Field(
+        default="catalogue", description="Where the value comes from; that of the item when empty"
+    )
 
 
 class EarlierRepair(BaseModel):

@@ -6,6 +6,7 @@ no source states stays empty. The rest of a record is made in `incidents.build`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -17,11 +18,13 @@ from fabric_pipeline.incidents.record import (
     ServiceFacts,
     Spare,
 )
-from fabric_pipeline.model.components import device_of, gpu_index, parse_component
+from fabric_pipeline.model.components import component_id, device_of, gpu_index, parse_component
 from fabric_pipeline.model.topology import Topology
 
 # More spares than this for one link are a stock list, not a help.
 _MAX_SPARES = 20
+# Twin-port cages carry the cage in front of the port: OSFP1P1 and OSFP1P2 (DGX H100 user guide).
+_TWIN_LABEL = re.compile(r"^(?P<cage>OSFP[A-Z]{0,4}\d{1,3})[-_/. ]?P(?P<port>\d)$", re.IGNORECASE)
 
 
 def place_of(component: str, topology: Topology) -> Place:
@@ -64,6 +67,36 @@ def cable_of(component: str, topology: Topology) -> CableFacts:
         serial=_text(stated, "cable_serial"),
         part_number=_text(stated, "cable_part_number"),
     )
+
+
+def plug_twin(component: str, topology: Topology) -> str:
+    """The other adapter port behind the same twin-port plug, "" unless the printed labels say so."""
+    parsed = parse_component(component)
+    if parsed.interface.endswith("/pcie"):
+        return ""
+    own = _TWIN_LABEL.match(topology.port_label(component).strip())
+    if own is None:
+        return ""
+    nics = [
+        nic
+        for nic in topology.nodes.get(parsed.node, {}).get("nics") or []
+        if isinstance(nic, dict)
+    ]
+    ends = [component_id(parsed.node, f"{nic['hca']}/1") for nic in nics if nic.get("hca")]
+    labelled = [(end, _TWIN_LABEL.match(topology.port_label(end).strip())) for end in ends]
+    twins = [
+        end
+        for end, label in labelled
+        if label and label["cage"].upper() == own["cage"].upper() and label["port"] != own["port"]
+    ]
+    return twins[0] if len(twins) == 1 else ""
+
+
+def links_of_device(component: str, topology: Topology) -> list[str]:
+    """Ends of the links that the topology states for the device of a component, in its order."""
+    wanted = _device(component)
+    ends = [end for link in topology.links for end in (link.a, link.b)]
+    return [end for end in ends if wanted[1] and _device(end) == wanted]
 
 
 def platform_of(component: str, far_end: str, topology: Topology) -> PlatformFacts:

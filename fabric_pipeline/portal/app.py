@@ -17,6 +17,20 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from fabric_pipeline.errors import FabricError, GateError, NotFoundError, UsageError
+from fabric_pipeline.portal import (
+    audit_pages,
+    compare_pages,
+    data_pages,
+    dossier_pages,
+    incident_pages,
+    link_pages,
+    map_pages,
+    matrix_pages,
+    queue_pages,
+    search_pages,
+    series_pages,
+    ticket_pages,
+)
 from fabric_pipeline.portal.identity import TOKEN_COOKIE, Auth, is_loopback
 from fabric_pipeline.portal.pages import STATIC, Portal, page, portal_of
 from fabric_pipeline.portal.security import Guard
@@ -24,7 +38,20 @@ from fabric_pipeline.settings import Settings
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 # Modules of pages; each names its routes in ROUTES.
-PAGES: tuple[ModuleType, ...] = ()
+PAGES: tuple[ModuleType, ...] = (
+    map_pages,
+    search_pages,
+    link_pages,
+    series_pages,
+    compare_pages,
+    matrix_pages,
+    incident_pages,
+    queue_pages,
+    ticket_pages,
+    audit_pages,
+    data_pages,
+    dossier_pages,
+)
 _STATUS: dict[type[FabricError], int] = {NotFoundError: 404, UsageError: 400, GateError: 409}
 
 

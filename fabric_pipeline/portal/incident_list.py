@@ -5,7 +5,6 @@ An incident that several drops show is one row, with the record of the drop that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fabric_pipeline.incidents.life_history import SEVERITY_ORDER
@@ -59,14 +58,24 @@ class Row:
         return STATES[self.record.severity]
 
 
-def incident_rows(ledger: Ledger, wanted: Wanted) -> list[Row]:
-    """Rows that fit, worst first: severity, then accusations, then confidence, then time lost."""
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Rows that fit, and what the filters can offer: faults and drops that there are."""
+
+    rows: list[Row]
+    faults: list[str]
+    drops: list[str]
+
+
+def listing(ledger: Ledger, wanted: Wanted) -> Listing:
+    """Rows worst first: by severity, then accusations, then confidence, then time lost."""
+    seen = [one for one in ledger.incidents() if one.found]
     drops: dict[str, list[str]] = {}
     records: dict[str, IncidentRecord] = {}
-    for seen in ledger.incidents(wanted.drop or None):
-        if seen.found:
-            drops.setdefault(seen.incident_id, []).append(seen.drop)
-            records[seen.incident_id] = seen.record
+    for one in seen:
+        if wanted.drop in ("", one.drop):
+            drops.setdefault(one.incident_id, []).append(one.drop)
+            records[one.incident_id] = one.record
     lives = states(ledger)
     tickets = {row.incident_id: row for row in ledger.tickets()}
     rows = [
@@ -79,16 +88,11 @@ def incident_rows(ledger: Ledger, wanted: Wanted) -> list[Row]:
         )
         for name, record in records.items()
     ]
-    return sorted((row for row in rows if _fits(row, wanted)), key=_weight)
-
-
-def choices(ledger: Ledger) -> Mapping[str, list[str]]:
-    """What the filters offer: faults and drops that there are."""
-    seen = ledger.incidents()
-    return {
-        "fault": sorted({one.record.fault_type for one in seen if one.found}),
-        "drop": sorted({one.drop for one in seen if one.found}),
-    }
+    return Listing(
+        rows=sorted((row for row in rows if _fits(row, wanted)), key=_weight),
+        faults=sorted({one.record.fault_type for one in seen}),
+        drops=sorted({one.drop for one in seen}),
+    )
 
 
 def _fits(row: Row, wanted: Wanted) -> bool:

@@ -103,7 +103,7 @@ def run_figure(settings: Settings, record: IncidentRecord, name: str) -> Ran:
 
 def link_of(view: FabricView | None, record: IncidentRecord) -> str:
     """The link that an incident is about, as the map names it; "" when it is about no link."""
-    if view is not None:
+    if view is not None and view.drop == record.drop:
         for link in view.links:
             if record.incident_id in link.incidents:
                 return link.link_id
@@ -128,19 +128,30 @@ def _history(ledger: Ledger, name: str) -> tuple[Happening, ...]:
         measured = f"{check.measured_s / 60:.0f} min of counters under traffic"
         found.append(
             Happening(
-                check.window_end, f"link {check.verdict}", check.drop, f"{check.component}: {measured}"
+                check.window_end,
+                f"link {check.verdict}",
+                check.drop,
+                f"{check.component}: {measured}",
             )
         )
     life = states(ledger).get(name)
     outcomes = {one.repair.seq: one.outcome for one in life.repairs} if life else {}
     for row in ledger.repairs(name):
         done = row.report
-        serials = [f"{text} {way}" for text, way in ((done.old_serial, "out"), (done.new_serial, "in")) if text]
-        parts = [f"{done.action} by {done.repaired_by}", *serials, *([done.note] if done.note else [])]
+        serials = [
+            f"{text} {way}"
+            for text, way in ((done.old_serial, "out"), (done.new_serial, "in"))
+            if text
+        ]
+        parts = [
+            f"{done.action} by {done.repaired_by}",
+            *serials,
+            *([done.note] if done.note else []),
+        ]
         outcome = OUTCOME_WORDS.get(outcomes.get(row.seq, ""), "not yet known")
         found.append(Happening(done.repaired_at, "repair", "", f"{', '.join(parts)}; {outcome}"))
-    timed = [one for one in found if one.at is not None]
-    return (
-        *sorted(timed, key=lambda one: one.at or one.at, reverse=True),
-        *(one for one in found if one.at is None),
-    )
+    return tuple(sorted(found, key=_newest_first))
+
+
+def _newest_first(one: Happening) -> tuple[bool, float]:
+    return one.at is None, -one.at.timestamp() if one.at is not None else 0.0

@@ -15,8 +15,8 @@ from fabric_pipeline.workflows.fabric_view_model import End, Link
 WORDS = {
     "critical": "Critical", "warning": "Warning", "watch": "Watch", "healthy": "Healthy", "no_data": "No data",
 }  # fmt: skip
-PILL_HEIGHT = 18.0
-_PILL_TEXT = 10.0
+PILL_HEIGHT = 20.0
+_PILL_TEXT = 11.0
 Point = tuple[float, float]
 
 
@@ -144,7 +144,7 @@ def pill(at: Point, label: str, link: Link, href: str, aria: str) -> Svg:
         {"class": f"pill {link.state}", "href": href, "aria_label": aria},
         rect(box, "face", PILL_HEIGHT / 2),
         mark(link.state, box.x + 12, at[1], 8),
-        line_of_text(box.x + 21, at[1] + 3.6, label, "pill-text", size=_PILL_TEXT),
+        line_of_text(box.x + 21, at[1] + 4, label, "pill-text", size=_PILL_TEXT),
     )
 
 

@@ -12,7 +12,23 @@ from urllib.parse import quote, urlencode
 
 Attrs = Mapping[str, object]
 TAGS = frozenset(
-    ["svg", "g", "a", "path", "rect", "circle", "line", "text", "tspan", "title", "desc", "defs", "pattern", "style", "use"]
+    [
+        "svg",
+        "g",
+        "a",
+        "path",
+        "rect",
+        "circle",
+        "line",
+        "text",
+        "tspan",
+        "title",
+        "desc",
+        "defs",
+        "pattern",
+        "style",
+        "use",
+    ]
 )
 _NAME = re.compile(r"^[a-zA-Z][a-zA-Z0-9-]*$")
 # Not allowed in XML at all, and signs that turn the reading direction of what stands beside them.
@@ -72,7 +88,13 @@ def stylesheet(css: str) -> Svg:
 def escaped(text: str) -> str:
     """Text for content and quoted attributes alike; characters that no picture can show become U+FFFD."""
     plain = _UNPRINTABLE.sub("\ufffd", text)
-    for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#39;")):
+    for sign, entity in (
+        ("&", "&amp;"),
+        ("<", "&lt;"),
+        (">", "&gt;"),
+        ('"', "&quot;"),
+        ("'", "&#39;"),
+    ):
         plain = plain.replace(sign, entity)
     return plain
 

@@ -34,7 +34,13 @@ _ROWS: dict[str, tuple[str, ...]] = {
     "alternatives": ("",),
     "tools": ("",),
 }
-_MOST_ROWS = {"evidence_statements": 10, "repair_steps": 10, "parts": 8, "alternatives": 8, "tools": 16}
+_MOST_ROWS = {
+    "evidence_statements": 10,
+    "repair_steps": 10,
+    "parts": 8,
+    "alternatives": 8,
+    "tools": 16,
+}
 _ONE_ROW = {"evidence_statements": "claim", "repair_steps": "step", "parts": "part", "alternatives": "explanation", "tools": "tool"}  # fmt: skip
 _LABELS = {
     "do": "Do", "proves": "What the outcome proves", "claim": "Claim", "evidence_ids": "Evidence, by number",
@@ -53,7 +59,15 @@ _TITLES = {
     "Far end and cable": ("fabric_or_switch_port", "far_place", "cable_id", "cable"),
     "Service terms": ("contact", "schedule", "customer_reference"),
 }  # fmt: skip
-_LIMITS = {"title": 140, "summary": 900, "rollback": 400, "do": 400, "proves": 400, "claim": 400, "name": 200}
+_LIMITS = {
+    "title": 140,
+    "summary": 900,
+    "rollback": 400,
+    "do": 400,
+    "proves": 400,
+    "claim": 400,
+    "name": 200,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +105,9 @@ class Clash:
 
 def entries(fields: Mapping[str, Any]) -> list[tuple[str, list[Entry]]]:
     """All groups of the form, filled with these values (by the names of `fields_of`)."""
-    return [(title, [_entry(name, fields[name]) for name in names]) for title, names in _TITLES.items()]
+    return [
+        (title, [_entry(name, fields[name]) for name in names]) for title, names in _TITLES.items()
+    ]
 
 
 def typed_fields(form: Form, draft: TicketDraft) -> dict[str, Any]:
@@ -156,7 +172,9 @@ def _given_rows(form: Form, name: str, old: Sequence[Any]) -> list[Any]:
     for place in dict.fromkeys(_places(form, name)):
         was = old[place] if place < len(old) else None
         row: Any = {
-            part: _value(part, form.get(_box(name, place, part)), was[part] if part and was else was)
+            part: _value(
+                part, form.get(_box(name, place, part)), was[part] if part and was else was
+            )
             for part in _ROWS[name]
         }
         if any(value not in ("", None, []) for key, value in row.items() if key != "quantity"):
@@ -228,4 +246,3 @@ def _made(name: str, field: str, value: Any) -> Box:
 
 def _label(field: str) -> str:
     return _LABELS.get(field, field.replace("_", " ").capitalize().replace("Gpu", "GPU"))
-

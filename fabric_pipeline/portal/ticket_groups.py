@@ -96,7 +96,11 @@ def groups_of(draft: TicketDraft) -> list[Group]:
 def badge(path: str) -> Badge:
     """The badge of a field, by its name or its path inside the ticket."""
     name = f"text.{path}" if path.partition(".")[0] in DraftText.model_fields else path
-    origin = origins_by_path().get(name) or FIELD_ORIGINS[path.partition(".")[0]]
+    return badge_of(origins_by_path().get(name) or FIELD_ORIGINS[path.partition(".")[0]])
+
+
+def badge_of(origin: Origin) -> Badge:
+    """The badge of an origin, for entries that carry their own."""
     return Badge(origin, _WORDS.get(origin, origin), LETTERS[origin], MEANINGS[origin])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from fabric_pipeline.errors import GateError, NotFoundError
+from fabric_pipeline.errors import FabricError, GateError, NotFoundError
 from fabric_pipeline.incidents.lifecycle import LifeState
 from fabric_pipeline.incidents.review import Verdict, verdict
 from fabric_pipeline.incidents.ticket import TicketDraft
@@ -93,7 +93,7 @@ def ticket_view(
     stored = current if revision is None else _revision(revisions, ticket_id, revision)
     draft = readable(stored)
     row = next(one for one in ledger.tickets(current.drop) if one.ticket_id == ticket_id)
-    notes = review_notes(settings, ledger, stored)
+    notes = _notes(settings, ledger, stored)
     edits = _edits(ledger, ticket_id, revisions, stored.revision)
     return TicketView(
         stored=stored,
@@ -136,6 +136,16 @@ def readable(stored: StoredDraft) -> TicketDraft:
     return stored.draft
 
 
+def _notes(settings: Settings, ledger: Ledger, stored: StoredDraft) -> ReviewNotes:
+    """The reviewer's notes; without a readable catalogue a note that nothing was checked against it."""
+    try:
+        return review_notes(settings, ledger, stored)
+    except FabricError as error:
+        warning = f"What people wrote is not checked: {error.message}"
+        editors = ledger.editors_of(stored.ticket_id, stored.revision)
+        return ReviewNotes(editors, [warning], since="", diff="", expired="")
+
+
 def _revision(revisions: list[StoredDraft], ticket_id: str, revision: int) -> StoredDraft:
     for one in revisions:
         if one.revision == revision:
@@ -145,9 +155,7 @@ def _revision(revisions: list[StoredDraft], ticket_id: str, revision: int) -> St
     )
 
 
-def _edits(
-    ledger: Ledger, ticket_id: str, revisions: list[StoredDraft], until: int
-) -> list[Edit]:
+def _edits(ledger: Ledger, ticket_id: str, revisions: list[StoredDraft], until: int) -> list[Edit]:
     drafts = {one.revision: one.draft for one in revisions}
     found = []
     for row in ledger.edits_of(ticket_id):

@@ -48,7 +48,9 @@ def words(old: str, new: str) -> tuple[Piece, ...]:
     """Pieces of both texts in reading order; what is not printable is spelt out."""
     a, b = _TOKEN.findall(shown(old)), _TOKEN.findall(shown(new))
     if len(a) + len(b) > _MAX_TOKENS:
-        return tuple(piece for piece in (Piece("del", shown(old)), Piece("ins", shown(new))) if piece.text)
+        return tuple(
+            piece for piece in (Piece("del", shown(old)), Piece("ins", shown(new))) if piece.text
+        )
     found: list[Piece] = []
     for tag, a1, a2, b1, b2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if tag == "equal":

@@ -30,20 +30,31 @@ class QueryResult(NamedTuple):
 
 
 def query(
-    settings: Settings, sql: str, *, limit: int = 1000, timeout_s: float = 30.0
+    settings: Settings,
+    sql: str,
+    *,
+    limit: int = 1000,
+    timeout_s: float = 30.0,
+    cell_chars: int | None = None,
+    memory_mb: int | None = None,
 ) -> QueryResult:
     """Answer of one SELECT (also DESCRIBE, SHOW, SUMMARIZE), `limit` rows at most, in `timeout_s`.
 
+    With `cell_chars` every cell comes back as a text cut at that length, so that no answer is larger
+    than its reader allows. `memory_mb` bounds the engine, which then spills nothing to the disk.
     Several processes and threads may ask at once, also while the file is being rebuilt.
     """
     if limit < 1 or timeout_s <= 0:
         raise UsageError("limit and time limit must be above zero", "leave them out for defaults")
-    with closing(_open(settings)) as con:
+    shown = "*" if cell_chars is None else f"left(cast(COLUMNS(*) AS VARCHAR), {int(cell_chars)})"
+    with closing(_open(settings, memory_mb)) as con:
         statement = _single_select(con, sql)
         expired = threading.Event()
         try:
             with _interrupted_after(con, timeout_s, expired):
-                cursor = con.execute(f"SELECT * FROM (\n{statement}\n) AS answer LIMIT {limit + 1}")
+                cursor = con.execute(
+                    f"SELECT {shown} FROM (\n{statement}\n) AS answer LIMIT {limit + 1}"
+                )
                 columns = [column[0] for column in cursor.description or []]
                 rows = cursor.fetchall()
         except duckdb.Error as error:
@@ -56,13 +67,16 @@ def query(
     return QueryResult(columns, rows[:limit], len(rows) > limit)
 
 
-def _open(settings: Settings) -> duckdb.DuckDBPyConnection:
+def _open(settings: Settings, memory_mb: int | None) -> duckdb.DuckDBPyConnection:
     if not settings.audit.is_file():
         raise NotFoundError(f"{settings.audit} does not exist", "run the pipeline or rebuild it")
     con = connect()
     try:
         con.execute(f"ATTACH {literal(str(settings.audit))} AS audit (READ_ONLY)")
         con.execute("USE audit")
+        if memory_mb is not None:
+            con.execute(f"SET memory_limit = '{int(memory_mb)}MB'")
+            con.execute("SET temp_directory = ''")
         con.execute(f"SET allowed_directories = [{literal(str(settings.lake.resolve()))}]")
         con.execute("SET enable_external_access = false")
         con.execute("SET lock_configuration = true")

@@ -1,18 +1,16 @@
 """The technician's sheet of a ticket: one A4 page of HTML for a browser's print dialogue.
 
-The page runs no script and loads nothing: its only style is named by hash in its own content security
-policy. Everything in a ticket is data and is escaped by the template. Which revision is printed and
+The page runs no script and loads nothing: its only style, with the fonts in it, is named by hash in its
+own content security policy. Everything in a ticket is data and is escaped by the template. Which revision is printed and
 whether it is approved is decided by the caller (`ticket_sheet`, `publish_ticket`).
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from pathlib import Path
 
 import segno
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -21,15 +19,30 @@ from segno.encoder import DataOverflowError
 
 from fabric_pipeline.incidents.ticket import TicketDraft
 from fabric_pipeline.workflows.field_origins import LETTERS, MEANINGS
-from fabric_pipeline.workflows.sheet_fit import BIG, LEADING, NOTES_FROM, SMALL, fitted, go_sizes
-from fabric_pipeline.workflows.sheet_ruler import lines, width_em
+from fabric_pipeline.workflows.sheet_fit import fitted
+from fabric_pipeline.workflows.sheet_height import (
+    BIG,
+    LEADING,
+    NOTES_FROM,
+    PAGE_WIDTH,
+    columns,
+    go_sizes,
+    legend_pt,
+)
+from fabric_pipeline.workflows.sheet_plans import SMALL
+from fabric_pipeline.workflows.sheet_ruler import Face, lines, width_em
+from fabric_pipeline.workflows.sheet_style import TEMPLATES, style_and_policy
 from fabric_pipeline.workflows.sheet_text import NOT_STATED, plain
 
-TEMPLATES = Path(__file__).with_name("templates")
 NOT_REVIEWED = "No person has approved exactly this text."
 # A longer address gives a code too fine for a phone to read from paper.
 _MAX_QR = 300
 _BARS_PT = 30 + 6 + 18 + 5
+# Sentences of the small print up to this length stay on one line.
+_SHORT = 70
+# Names up to this width (multiples of the size) fit the narrowest text of the sheet at each type size.
+_UNBROKEN_EM = 17.0
+WHERE_WHOLE = "Whole ticket:"
 SIGNS = (
     "Technician",
     "Date and time, UTC",
@@ -93,14 +106,16 @@ def technician_sheet(sheet: Sheet) -> str:
     approved = sheet.is_approved
     approval = sheet.approval if approved else None
     told = _approval_words(approval) if approval else ""
-    view, fit, spare = fitted(sheet.draft, _reserved(told, sheet.address))
-    style, csp = _style()
+    foot = _foot(sheet)
+    view, fit, spare = fitted(sheet.draft, _reserved(sheet, told, foot))
+    style, csp = style_and_policy()
     return (
         _environment()
         .get_template("ticket_sheet.html")
         .render(
             sheet=sheet,
             view=view,
+            columns=columns(view.blocks, fit.size_pt),
             style=style,
             csp=csp,
             qr=_qr(sheet.address),
@@ -108,18 +123,24 @@ def technician_sheet(sheet: Sheet) -> str:
             standing=plain(sheet.standing or NOT_REVIEWED, 150),
             approved=told,
             size_class=f"s{round(fit.size_pt * 10)}",
-            go_class=f"g{round(go_sizes(view.go)[0])}",
+            go_class=_go_class(go_sizes(view.go)),
             big=BIG,
             notes=spare >= NOTES_FROM,
             not_stated=NOT_STATED,
             address=sheet.address,
             signs=SIGNS,
             legend=[(LETTERS[origin], MEANINGS[origin]) for origin in LETTERS],
-            author=author(sheet.draft),
-            incident=plain(sheet.draft.incident_id, 60),
-            printed=f"{sheet.printed_at:%Y-%m-%d %H:%M}" if sheet.printed_at else "",
+            foot=foot,
+            short=_SHORT,
+            cut=_cut_words(view.shortened, view.left_out),
+            where_whole=WHERE_WHOLE,
         )
     )
+
+
+def _go_class(sizes: tuple[float, float]) -> str:
+    big, other = sizes
+    return f"g{round(big)} v{round(other)}"
 
 
 def _approval_words(approval: Approval) -> str:
@@ -128,13 +149,36 @@ def _approval_words(approval: Approval) -> str:
     return f"by {plain(approval.reviewer, 80)} on {when}{reason}"
 
 
-def _reserved(approved: str, address: str) -> float:
-    """Points for the bars or the approval, and for an address too long for the note of one line."""
-    address_pt = (lines(address, 66) - 1) * SMALL * LEADING + (9 if width_em(address) > 38 else 0)
+def _reserved(sheet: Sheet, approved: str, foot: list[str]) -> float:
+    """Points for the bars or the approval, the small print, and a long address in the cut note."""
+    note = f"{_cut_words(999, 999)} {WHERE_WHOLE} {sheet.address}"
+    note_pt = (lines(note, (PAGE_WIDTH - 14) / SMALL) - 1) * SMALL * LEADING
+    legend = [f" {MEANINGS[origin]}, " for origin in LETTERS]
+    legend += [f" {_unbroken(text)}" for text in foot]
+    fixed = note_pt + legend_pt(["Origin: ", *legend], "".join(LETTERS.values()))
     if not approved:
-        return _BARS_PT + address_pt
-    box = 10 + (lines(f"Approved {approved}", 60) + 1) * 8.5 * 1.25
-    return 6 + max(30, box) + address_pt
+        return _BARS_PT + fixed
+    box = 10 + (lines(f"Approved {approved}", (PAGE_WIDTH - 24) / 8.5, Face.BOLD) + 1) * 8.5 * 1.25
+    return 6 + max(30, box) + fixed
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\xa0") if len(text) <= _SHORT else text
+
+
+def _cut_words(shortened: int, left_out: int) -> str:
+    """How much is missing, in words; empty when nothing is."""
+    texts = f"{shortened} text{'' if shortened == 1 else 's'} shortened (…)" if shortened else ""
+    entries = f"{left_out} {'entry' if left_out == 1 else 'entries'} left out" if left_out else ""
+    told = ", ".join(words for words in (texts, entries) if words)
+    return f"Cut to fit one page: {told}." if told else ""
+
+
+def _foot(sheet: Sheet) -> list[str]:
+    printed = f"Printed {sheet.printed_at:%Y-%m-%d %H:%M} UTC." if sheet.printed_at else ""
+    incident = f"Incident {plain(sheet.draft.incident_id, 60)}."
+    told = [author(sheet.draft), incident, "Diagnosis only: nothing was changed.", printed]
+    return [text for text in told if text]
 
 
 def author(draft: TicketDraft) -> str:
@@ -150,22 +194,27 @@ def author(draft: TicketDraft) -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["kept"] = _kept
+    return environment
 
 
-@cache
-def _style() -> tuple[Markup, str]:
-    """The style, and the policy that allows it and nothing else. The style is ours, not data."""
-    text = (TEMPLATES / "ticket_sheet.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return Markup(text), policy  # noqa: S704 - a file of this package
+def _kept(text: str) -> Markup:
+    """The text escaped, each name such as `leaf-7/port-2` in a box that is not broken between lines."""
+    return Markup(" ").join(
+        Markup('<span class="whole">{}</span>').format(word) if _is_name(word) else word
+        for word in text.split(" ")
+    )
+
+
+def _is_name(word: str) -> bool:
+    return any(sign in word for sign in "-/") and width_em(word) <= _UNBROKEN_EM
 
 
 def _qr(text: str) -> Markup:

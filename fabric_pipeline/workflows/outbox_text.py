@@ -17,6 +17,8 @@ from fabric_pipeline.workflows.ticket_words import (
     DRAIN_WORDS,
     earlier_work,
     evidence_words,
+    gpu_label,
+    ids_words,
     repair_order_line,
     rma_words,
 )
@@ -64,7 +66,7 @@ def ticket_lines(draft: TicketDraft) -> Iterator[str]:
     yield ""
     yield from wrapped(draft.text.summary, f"[{letter('summary')}] ")
     yield from _section("WHERE", _fields(draft, _WHERE))
-    yield from _section("THIS END", _fields(draft, _THIS_END))
+    yield from _section("THIS END", _this_end(draft))
     yield from _section("OTHER END", _other_end(draft))
     yield from _section("BRING", _bring(draft))
     yield from _section("BEFORE YOU START", _before(draft))
@@ -74,7 +76,7 @@ def ticket_lines(draft: TicketDraft) -> Iterator[str]:
     yield from _section("EARLIER WORK", _told(earlier_work(draft), "earlier_repairs"))
     yield from _section("WHY", _why(draft))
     yield from _section("EVIDENCE", _told(map(evidence_words, draft.evidence), "evidence"))
-    yield from _section("FOR A RETURN TO THE VENDOR", _told(map(rma_words, draft.rma), "rma"))
+    yield from _section("FOR A RETURN TO THE VENDOR", _rma(draft))
     yield from _section("THE DRAFTER'S OWN READING", _finding(draft))
     yield ""
     yield from wrapped(
@@ -118,6 +120,11 @@ def _fields(draft: TicketDraft, names: tuple[tuple[str, str], ...]) -> Iterator[
         yield from _field(label, shown, name, needed=name in _NEEDED)
 
 
+def _this_end(draft: TicketDraft) -> Iterator[str]:
+    names = dict(_THIS_END) | {"gpu_index": gpu_label(draft)}
+    yield from _fields(draft, tuple(names.items()))
+
+
 def _other_end(draft: TicketDraft) -> Iterator[str]:
     names = (("far_end", "Far end"), ("fabric_or_switch_port", "Switch port"))
     yield from _fields(draft, names)
@@ -155,6 +162,8 @@ def _steps(draft: TicketDraft) -> Iterator[str]:
     for number, step in enumerate(draft.text.repair_steps, 1):
         yield from wrapped(step.do, f"  [{letter('repair_steps')}] {number}. ")
         yield from wrapped(step.proves, "      proves: ")
+    if order:
+        yield from wrapped("A done step is reported by its name in brackets.", "      ")
 
 
 def _test(draft: TicketDraft) -> Iterator[str]:
@@ -165,10 +174,17 @@ def _test(draft: TicketDraft) -> Iterator[str]:
 
 def _why(draft: TicketDraft) -> Iterator[str]:
     yield from _field("Fault", draft.fault, "fault", needed=True)
-    yield from _field("Rules", ", ".join(draft.rules_fired), "rules_fired", needed=False)
+    for number, rule in enumerate(draft.rules_fired):
+        yield from _field("" if number else "Rules", rule, "rules_fired", needed=False)
     for item in draft.text.evidence_statements:
-        yield from _told([f"{item.claim} ({', '.join(item.evidence_ids)})"], "evidence_statements")
+        told = f"{item.claim} ({ids_words(item.evidence_ids)})"
+        yield from _told([told], "evidence_statements")
     yield from _told([f"Also weighed: {text}" for text in draft.text.alternatives], "alternatives")
+
+
+def _rma(draft: TicketDraft) -> Iterator[str]:
+    for item in draft.rma:
+        yield from wrapped(rma_words(item), f"  [{LETTERS[item.origin]}] ")
 
 
 def _finding(draft: TicketDraft) -> Iterator[str]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric_pipeline.incidents.ticket import TicketDraft
-from fabric_pipeline.workflows.field_origins import letter
+from fabric_pipeline.workflows.field_origins import LETTERS, letter
 from fabric_pipeline.workflows.sheet_model import Block, Fit, Line
 from fabric_pipeline.workflows.sheet_text import NOT_STATED, Cutter
 from fabric_pipeline.workflows.ticket_words import (
     DRAIN_WORDS,
     earlier_work,
     evidence_words,
+    ids_words,
     repair_order_line,
     rma_words,
 )
@@ -119,7 +120,7 @@ def _earlier(draft: TicketDraft, fit: Fit, cut: Cutter) -> Block:
 
 
 def _why(draft: TicketDraft, fit: Fit, cut: Cutter) -> Block:
-    rules = ", ".join(draft.rules_fired)
+    rules = "; ".join(draft.rules_fired)
     lines = [Line(cut.text(draft.fault, fit.aside), label="Fault.", origin=letter("fault"))]
     if rules:
         lines.append(Line(cut.text(rules, fit.aside), label="Rules.", origin=letter("rules_fired")))
@@ -127,7 +128,7 @@ def _why(draft: TicketDraft, fit: Fit, cut: Cutter) -> Block:
         lines.append(Line(summary, origin=letter("summary")))
     claims, more = cut.some(draft.text.evidence_statements, fit.claims)
     for item in claims:
-        ids = ", ".join(item.evidence_ids)
+        ids = ids_words(item.evidence_ids)
         claim = f"{cut.text(item.claim, fit.claim)} [{cut.text(ids, 60)}]"
         lines.append(Line(claim, "dot", origin=letter("evidence_statements")))
     asides, more_asides = cut.some(draft.text.alternatives, fit.asides)
@@ -158,7 +159,11 @@ def _evidence(draft: TicketDraft, fit: Fit, cut: Cutter) -> Line:
 def _rma(draft: TicketDraft, fit: Fit, cut: Cutter) -> Block:
     kept, more = cut.some(sorted(draft.rma, key=lambda item: item.state == "filled"), fit.records)
     lines = [
-        Line(cut.text(rma_words(item), fit.record), "dot" if item.state == "filled" else "box")
+        Line(
+            cut.text(rma_words(item), fit.record),
+            "dot" if item.state == "filled" else "box",
+            origin=LETTERS[item.origin],
+        )
         for item in kept
     ]
-    return Block("For a return to the vendor", letter("rma"), lines, more)
+    return Block("For a return to the vendor", "", lines, more)

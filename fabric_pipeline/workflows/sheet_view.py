@@ -11,6 +11,7 @@ from fabric_pipeline.workflows.field_origins import letter
 from fabric_pipeline.workflows.sheet_blocks import body_blocks
 from fabric_pipeline.workflows.sheet_model import Cell, End, Fit, View
 from fabric_pipeline.workflows.sheet_text import NOT_STATED, Cutter, one_line
+from fabric_pipeline.workflows.ticket_words import gpu_label
 
 # Shape beside the word, so that priority survives a printer without colour.
 PRIORITY_SHAPES = {"urgent": "▲▲", "high": "▲", "normal": "●", "low": "○"}
@@ -81,7 +82,7 @@ def _go(draft: TicketDraft, fit: Fit, cut: Cutter) -> list[Cell]:
         .add("Unit", draft.unit, "unit", needed=True)
         .add("Face", draft.face, "face")
         .add("Node", draft.node, "node", needed=True)
-        .add("GPU", gpu, "gpu_index")
+        .add(gpu_label(draft).removesuffix(" index"), gpu, "gpu_index")
         .add("Port label", draft.port_label, "port_label")
         .cells
     )
@@ -93,7 +94,7 @@ def _near(draft: TicketDraft, fit: Fit, cut: Cutter) -> End:
         .add("Link", draft.link, "link", mono=True, needed=True)
         .add("Port label", draft.port_label, "port_label", mono=True, needed=True)
         .add("Node serial", draft.node_serial, "node_serial", mono=True, needed=True)
-        .add("GPU index", draft.gpu_index, "gpu_index", needed=True)
+        .add(gpu_label(draft), draft.gpu_index, "gpu_index", needed=True)
         .cells
     )
     run = (

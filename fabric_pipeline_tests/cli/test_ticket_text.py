@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabric_pipeline.cli.ticket_text import ticket_text
-from fabric_pipeline.incidents.ticket import FailedAttempt
+from fabric_pipeline.incidents.ticket import EvidenceStatement, FailedAttempt, RmaItem
 from fabric_pipeline_tests.store.fakes import draft
 from fabric_pipeline_tests.workflows.full_tickets import hostile, longest, shortest, typical
 
@@ -32,8 +32,8 @@ def test_a_full_ticket_shows_each_group_with_origin_letters() -> None:
         "  [T] Switch port     leaf-su1-05:17/1",
         "  [C] Part 1          2 x Twin-port OSFP transceiver 2x400 Gb/s, part number MMA4Z00-NS",
         "  [T]   spare         Store B, bin 14",
-        "  [C] order: 1 clean and reseat (done) → 2 swap transceivers (NEXT) → 3 swap fibre",
-        "  [L] 2031-03-01 step 1, clean_and_reseat, transceiver (old MT2231VS00417): the fault came back",
+        "  [C] order: clean_and_reseat (done) → swap_transceivers (NEXT) → swap_fibre",
+        "  [L] 2031-03-01 clean_and_reseat, transceiver (old MT2231VS00417): the fault came back",
     ):
         assert line in text.splitlines()
     assert "AGREES with the isolation" in text
@@ -93,3 +93,32 @@ def test_lines_end_at_100_columns_and_hostile_text_forges_none() -> None:
 def test_no_text_adds_a_heading(text: str) -> None:
     ticket = draft(fault=text, node=text, drain_required=text)
     assert headings(ticket_text(ticket)) == headings(ticket_text(draft()))
+
+
+def test_values_for_a_return_carry_their_own_letter_and_rules_stand_line_by_line() -> None:
+    told = [
+        RmaItem(item="Serial of the adapter", value="MT5", state="filled", origin="topology"),
+        RmaItem(item="First seen", value="2031-03-04", state="filled", origin="telemetry"),
+        RmaItem(item="Support contract", state="to_ask"),
+    ]
+    rules = ["a: 5, limit 3 (source of the limit: x)", "b: 9, limit 1 (source of the limit: y)"]
+    claims = [EvidenceStatement(claim="It went down.", evidence_ids=["E1", "E2", "E3", "E7", "c1"])]
+    ticket = typical(rma=told, rules_fired=rules)
+    ticket.text.evidence_statements = claims
+    lines = ticket_text(ticket).splitlines()
+    for line in (
+        "  [T] Serial of the adapter: MT5",
+        "  [M] First seen: 2031-03-04",
+        "  [C] ASK: Support contract",
+        f"  [R] Rules           {rules[0]}",
+        f"  [R]                 {rules[1]}",
+        "  [D] It went down. (E1 to E3, E7, c1)",
+        "      A done step is reported by its name in brackets.",
+    ):
+        assert line in lines
+
+
+def test_the_gpu_of_an_adapters_ticket_is_the_one_beside_it() -> None:
+    assert "  [M] GPU beside      5" in ticket_text(typical()).splitlines()
+    own = ticket_text(typical(link="gpu-n003:gpu5/nvlink-2"))
+    assert "  [M] GPU index       5" in own.splitlines()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fabric_pipeline.detect.spikes.evaluate import Spike
+from fabric_pipeline.detect.spikes.rules import RuleHit
 from fabric_pipeline.detect.stragglers.evaluate import Straggler
 from fabric_pipeline.diagnose.link_cases import LinkCase
 from fabric_pipeline.diagnose.link_findings import link_finding
@@ -215,10 +216,48 @@ def test_the_worst_class_speaks_for_the_link() -> None:
 def test_evidence_is_bounded_and_led_by_the_largest() -> None:
     many = [spike(LINK, events=float(n), line=n, last_line=n, spike=n) for n in range(1, 60)]
     found = finding(case_of(*many))
-    assert len(found.evidence) == 12
+    assert len(found.evidence) == 24
     assert found.evidence[0].line == 59
     assert found.evidence[0].last_line is None
     assert (
         "counted 59 flits received with a bad CRC (crc_flit) from 2031-05-06 07:10:00 to 07:20:00 UTC"
         in found.evidence[0].excerpt
     )
+
+
+@pytest.mark.parametrize(
+    ("counter", "count", "words"),
+    [
+        ("link_downed", 1, "1 link-down event"),
+        ("link_downed", 5, "5 link-down events"),
+        ("link_error_recovery", 1, "1 successful link error recovery"),
+        ("crc_multi_bit", 1, "1 CRC error with several wrong bits"),
+        ("fec_bin_3", 1, "1 code word with 3 symbols repaired by FEC"),
+        ("crc_multi_bit", 2, "2 CRC errors with several wrong bits"),
+        ("crc_data", 1, "1 data packet received with a bad CRC"),
+    ],
+)
+def test_counts_are_said_as_a_person_would(counter: str, count: float, words: str) -> None:
+    made = finding(case_of(spike(LINK, counter, count), guilty=True))
+    assert made.summary == f"{LINK} counted {words}"
+    assert f"counted {words} ({counter})" in made.evidence[0].excerpt
+
+
+def test_evidence_of_the_named_end_comes_first_and_the_other_end_keeps_a_place() -> None:
+    far = [spike("n1:nvswitch-2/port-17", events=900.0 - n, line=n) for n in range(1, 41)]
+    near = [spike(LINK, events=5.0, line=100 + n) for n in range(40)]
+    shown = [ref.excerpt.partition(" ")[0] for ref in finding(case_of(*far, *near)).evidence]
+    assert len(shown) == 24
+    assert shown == [LINK] * 16 + ["n1:nvswitch-2/port-17"] * 8
+
+
+def test_a_rule_that_counts_over_hours_states_the_last_count() -> None:
+    told = [
+        RuleHit("link_flapping", "critical", "down", f"{n} times within 12 h", "3 in 12 h", "x")
+        for n in (3, 4, 5)
+    ]
+    spikes = [
+        spike(LINK, "link_downed", 1.0, hits=[one], at_s=600.0 * n)
+        for n, one in enumerate(told, start=1)
+    ]
+    assert [rule.value for rule in case_of(*spikes).hits] == ["5 times within 12 h"]

@@ -187,7 +187,7 @@ SWITCH_END = infiniband_incident(
             "none: the link ends on trn-b07-n03:gpu1/nvlink-2, which is no switch port",
             "SXM7",
         ),
-        (SWITCH_END, "leaf-6/port-19", "GPU not known: leaf-6 serves several GPUs"),
+        (SWITCH_END, "leaf-6/port-19", "none: leaf-6 is a switch"),
     ],
 )
 def test_port_and_gpu_say_in_words_what_is_not_known(
@@ -214,7 +214,7 @@ def test_the_return_form_is_prefilled(catalogue: Catalogue) -> None:
         "collectives.csv (sha256 1111111111111111) lines: E2 90"
     )
     assert form["What was tried before, with serials"].value == (
-        "step 3 reseat_module on 2026-03-20 10:00 UTC, old serial S-1: fault came back"
+        "reseat_module on 2026-03-20 10:00 UTC, old serial S-1: fault came back"
     )
     assert form["Limits that were passed, with their sources"].value == (
         "nvlink_crc_rate: 70.7 a minute, limit 1 a minute"

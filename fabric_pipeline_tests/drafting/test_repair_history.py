@@ -42,15 +42,15 @@ SWAPPED = TicketHistory(
 def test_steps_begin_with_the_next_one_and_name_what_was_tried(catalogue: Catalogue) -> None:
     ticket = draft_by_rules(nvlink_incident(), catalogue, history=SWAPPED)
     steps = ticket.text.repair_steps
-    assert [step.do[:22] for step in steps[2:4]] == [
-        "If the fault moved wit",
-        "If the fault stayed wi",
+    assert [step.do[:42] for step in steps[2:4]] == [
+        "[replace_module] If the fault moved with t",
+        "[replace_baseboard] If the fault stayed wi",
     ]
     assert len(steps) == 5
     assert steps[1].do == (
-        "Tried before: reseat module (the fault came back); swap module, old serial 1654822003117, "
+        "Tried before: reseat_module (the fault came back); swap_module, old serial 1654822003117, "
         "new serial 1654822009991 (the fault came back). Steps before it were done: begin with "
-        "replace module."
+        "[replace_module]."
     )
     assert ticket.begin_at_step == 5
     assert [one.action for one in ticket.earlier_repairs] == ["reseat_module", "swap_module"]

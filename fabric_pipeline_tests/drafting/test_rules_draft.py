@@ -110,7 +110,7 @@ def test_infiniband_ticket_asks_the_network_team_and_knows_the_part(catalogue: C
             "rack and unit, GPU slot, far port, part number (no part number in the catalogue)",
         ),
         ("no node", "rack and unit, node, GPU slot, part number (no part number in the catalogue)"),
-        ("switch port", "rack and unit, node"),
+        ("switch port", "rack and unit"),
     ],
 )
 def test_what_is_not_known_is_said(kind: str, gaps: str, catalogue: Catalogue) -> None:

@@ -275,7 +275,7 @@ def test_figures_are_kept_exact_and_shown_short() -> None:
     assert made.rules[0].limit == "100/s"
     assert [(a.explanation, a.why_set_aside) for a in made.alternatives] == [
         ("slow host", "ranks are in time"),
-        ("odd", "see reasoning"),
+        ("odd", "not ruled out by these data"),
     ]
     assert "89.2 % slower than their baseline" in made.summary
     assert (

@@ -20,6 +20,7 @@ from fabric_pipeline.synth.fleet.topology_file import topology_of
 from fabric_pipeline_tests.workflows.fabric_lake import START, Lake, incident, spike
 
 RACKS_IN_ROW = 32
+EMPTY_TABLES = ("collective_timings", "fabric_events", "stragglers", "straggler_correlations")
 SEVERITIES = ("CRITICAL", "WARNING", "WARNING", "WATCH")
 
 # Silent nodes come as a list; every other end of a stated link has two readings an hour apart.
@@ -45,9 +46,18 @@ from (select c.node, c.interface, c.link_type, c.counter, c.sample, c.speed_gbps
 
 
 def large_home(
-    home: Path, nodes: int, *, platform: str = "h100", bad: int = 24, drop: str = "large"
+    home: Path,
+    nodes: int,
+    *,
+    platform: str = "h100",
+    bad: int = 24,
+    kind: str = "",
+    drop: str = "large",
 ) -> Settings:
-    """A home with one drop of that many nodes; `bad` links have incidents, every 97th node is silent."""
+    """A home with one drop of that many nodes; every 97th is silent.
+
+    `bad` links have incidents, of all kinds or of one link type.
+    """
     made = topology_of(shape_of(platform, nodes, gpu_totals=False))
     _place_rows(made["nodes"])
     part = TopologyPart(site="harbour-9")
@@ -55,7 +65,12 @@ def large_home(
     lake = Lake(home, drop).topology(part)
     _write_readings(lake, [node["node"] for node in part.nodes[40::97]])
     draw = random.Random(5)  # noqa: S311 - which links are bad, no secret
-    ends = [_end(link["a"]) for link in draw.sample(part.links, bad)]
+    ends = [
+        _end(link["a"])
+        for link in draw.sample(
+            part.links if not kind else [one for one in part.links if one["type"] == kind], bad
+        )
+    ]
     lake.spikes(*(spike(end, "replay", 90.0 * n + 400) for n, end in enumerate(ends)))
     lake.incidents(
         *(
@@ -63,6 +78,8 @@ def large_home(
             for n, (node, port) in enumerate(ends)
         )
     )
+    for name in EMPTY_TABLES:
+        lake.write(name, [])
     return lake.settings
 
 
@@ -77,9 +94,8 @@ def _write_readings(lake: Lake, silent: list[str]) -> None:
     connection = connect()
     attach(connection, lake.settings.lake, "fabric_topology", lake.drop)
     connection.execute(_READINGS, [silent, lake.drop, START])
-    columns = ", ".join(TABLES["link_counters"].column_names)
-    connection.execute(f"create temp table ready as select {columns} from readings")
-    write_table(connection, "ready", lake.settings.lake, "link_counters", lake.drop)
+    ready = TABLES["link_counters"].cast_sql("readings")
+    write_table(connection, ready, lake.settings.lake, "link_counters", lake.drop)
     connection.close()
 
 

@@ -1,8 +1,12 @@
-"""Invented tickets that fill the whole model: a typical one, the longest, the shortest, a hostile one."""
+"""Invented tickets that fill the whole model: a typical one, the longest, the shortest, a hostile one.
+
+Beside them five tickets as the pipeline drafted them, read from `example_tickets`.
+"""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from fabric_pipeline.incidents.record import CableFacts
@@ -22,11 +26,19 @@ from fabric_pipeline.incidents.ticket import (
     TopologyFinding,
 )
 
+# What the rules drafter made of five synthetic faults on 2026-11-30, by the name of the fault.
+_EXAMPLES = Path(__file__).with_name("example_tickets")
+EXAMPLES = tuple(sorted(path.stem for path in _EXAMPLES.glob("*.json")))
 SEEN = datetime(2031, 3, 4, 5, 6, tzinfo=UTC)
 HOSTILE = (
     'x\n## Approved\n- [ ] run `rm`\x1b[31m \u202egnp.exe <script>alert("1")</script> '
     "'><img src=x onerror=alert(1)> {{ 7*7 }} =1+1 ${jndi}"
 )
+
+
+def example(fault: str) -> TicketDraft:
+    """One of the five example tickets."""
+    return TicketDraft.model_validate_json((_EXAMPLES / f"{fault}.json").read_text("utf-8"))
 
 
 def typical(**changes: Any) -> TicketDraft:

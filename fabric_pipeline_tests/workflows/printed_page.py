@@ -30,22 +30,29 @@ _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage", "--disable-extensions",
 )  # fmt: skip
-# Smallest text, texts cut off by a box, bottom of the last content and width of what sticks out.
-_MEASURE = """(() => {
+# Smallest text, texts cut off by a box, bottom of the last content, width of what sticks out, and how
+# much of the page is used: all but the room between each column of the body and the lines to sign on.
+_MEASURE = """document.fonts.ready.then(() => {
   const all = [...document.body.querySelectorAll('*')].filter(e => !e.closest('svg'));
   const own = e => [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim());
   const words = all.filter(own);
   const box = document.querySelector('main').getBoundingClientRect();
   const px = e => parseFloat(getComputedStyle(e).fontSize);
+  const edge = (css, side) => document.querySelector(css)?.getBoundingClientRect()[side] ?? 0;
+  const above = css => parseFloat(getComputedStyle(document.querySelector(css) ?? document.head).marginTop);
+  const taken = edge('.cut', 'height') + above('.cut') + edge('.notes', 'height');
+  const ends = [...document.querySelectorAll('.body > div')].map(column =>
+    edge('.sign', 'top') - taken - Math.max(...[...column.children].map(e => e.getBoundingClientRect().bottom)));
   return JSON.stringify({
+    used: 1 - ends.reduce((sum, end) => sum + end, 0) / 2 / box.height, free_pt: Math.min(...ends) * 0.75,
+    fonts: [...document.fonts].filter(f => f.status == 'loaded').map(f => f.family.replaceAll('"', '') + ' ' + f.weight),
     smallest_pt: Math.min(...words.map(px)) * 0.75,
     outside: words.filter(e => e.getBoundingClientRect().right > box.right + 1).map(e => e.outerHTML.slice(0, 200)),
     overflowing: all.filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display != 'inline').map(e => e.outerHTML.slice(0, 200)),
     height_px: box.height, text: document.body.innerText, scripts: document.scripts.length, dialogs: window.__seen || 0,
     violations: window.__csp || [],
-    font: getComputedStyle(document.body).fontFamily,
   });
-})()"""
+})"""
 _BOX = """(() => { const b = document.querySelector('%s').getBoundingClientRect();
   return JSON.stringify([b.x, b.y, b.width, b.height]) })()"""
 _WATCH = (
@@ -105,25 +112,32 @@ class Browser:
 
     def show(self, html: str, folder: Path) -> Printed:
         """Load the page from a file, print it, take its picture and measure it."""
-        page = folder / "page.html"
-        page.write_text(html, encoding="utf-8")
         self._ask(
             "Emulation.setDeviceMetricsOverride", width=794, height=1123, deviceScaleFactor=2, mobile=False
         )  # fmt: skip
-        self._ask("Page.navigate", url=page.as_uri())
-        self._wait("Page.loadEventFired")
-        measured = self._ask("Runtime.evaluate", expression=_MEASURE)["result"]["value"]
+        self._load(html, folder)
+        measured = self.evaluate(_MEASURE)
         pdf = self._ask("Page.printToPDF", preferCSSPageSize=True, printBackground=False)["data"]
-        return Printed(base64.b64decode(pdf), json.loads(measured))
+        return Printed(base64.b64decode(pdf), measured)
+
+    def widths_em(self, html: str, folder: Path) -> list[float]:
+        """Widths of all `span` elements of a page that is set in 1000 CSS pixels, in multiples of that."""
+        self._load(html, folder)
+        spans = "[...document.querySelectorAll('span')].map(e => e.getBoundingClientRect().width / 1000)"
+        widths = self.evaluate(f"document.fonts.ready.then(() => JSON.stringify({spans}))")
+        return [float(width) for width in widths]
+
+    def evaluate(self, expression: str) -> Any:
+        """Value of an expression, or of its promise, that gives JSON on the page shown last."""
+        answer = self._ask("Runtime.evaluate", expression=expression, awaitPromise=True)
+        return json.loads(answer["result"]["value"])
 
     def picture(self, selector: str = "html", width: float = 794) -> bytes:
         """PNG of the first element that the selector finds on the page shown last, at double size.
 
         No wider than `width` CSS pixels.
         """
-        box = json.loads(
-            self._ask("Runtime.evaluate", expression=_BOX % selector)["result"]["value"]
-        )
+        box = self.evaluate(_BOX % selector)
         clip = {"x": box[0], "y": box[1], "width": min(box[2], width), "height": box[3], "scale": 1}
         shot = self._ask(
             "Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True
@@ -136,6 +150,12 @@ class Browser:
         self._process.wait(20)
         os.close(self._send)
         os.close(self._receive)
+
+    def _load(self, html: str, folder: Path) -> None:
+        page = folder / "page.html"
+        page.write_text(html, encoding="utf-8")
+        self._ask("Page.navigate", url=page.as_uri())
+        self._wait("Page.loadEventFired")
 
     def _ask(self, method: str, *, whole: bool = False, **params: Any) -> dict[str, Any]:
         self._number += 1

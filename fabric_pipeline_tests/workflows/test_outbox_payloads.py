@@ -30,7 +30,7 @@ NEEDED = (
     "Drain the whole node", "take port 17/1 of leaf-su1-05 out of routing", "Class 1 laser",
     "compare the serial on the pull-out tab", "proves: Dirt as the cause", "0 new symbol errors",
     "Put the old transceivers back", "ATTACH: Vendor bug report", "T-0aa1", "the fault came back",
-    "8 h on site", "weekdays 08:00", "fabric desk", "CR-20031", "swap transceivers (NEXT)",
+    "8 h on site", "weekdays 08:00", "fabric desk", "CR-20031", "swap_transceivers (NEXT)",
     "reviewer-1",
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from fabric_pipeline.detect.state_words import state_words
 from fabric_pipeline.model.components import device_of, link_type_of
 from fabric_pipeline.model.counters import STATE_COUNTERS
 from fabric_pipeline.model.findings import EvidenceRef
@@ -113,14 +114,24 @@ def same_place(node: str, earlier: Reading, later: Reading) -> bool:
     return len(uuids) < 2 and len(products) < 2
 
 
-def evidence_of(states: Iterable[State | None]) -> list[EvidenceRef]:
-    """Where the states stand, each place once and at most twenty."""
+def since_of(history: Sequence[State], best: float) -> State:
+    """First of the last states in a row that stay below the best value; the first of all when none does."""
+    start = history[-1]
+    for state in reversed(history):
+        if state.value >= best > history[-1].value:
+            break
+        start = state
+    return start
+
+
+def evidence_of(states: Iterable[State | None], of: float | None = None) -> list[EvidenceRef]:
+    """Where the states stand, each place once and at most twenty; `of` is the most a level may have."""
     places: dict[tuple[str, int | None], EvidenceRef] = {}
     for state in states:
         if state is not None:
             reading = state.reading
-            shown = reading.value_text or words_of(reading) or f"{state.value:g}"
-            excerpt = f"{reading.entity_text or reading.interface}: {shown}"[:300]
+            where = reading.entity_text or reading.interface
+            excerpt = f"{where}: {state_words(reading, of)}".removeprefix(": ")[:300]
             ref = EvidenceRef(reading.file, reading.line, reading.line, excerpt)
             places.setdefault((reading.file, reading.line), ref)
     return list(places.values())[:20]

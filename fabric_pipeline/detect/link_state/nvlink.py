@@ -12,6 +12,7 @@ from itertools import chain
 from fabric_pipeline.detect.link_state.history import NodeStates, State, evidence_of, words_of
 from fabric_pipeline.detect.link_state.nvlink_view import DeviceLinks, devices_of, link_number
 from fabric_pipeline.detect.link_state.thresholds import LinkStateLimits
+from fabric_pipeline.detect.state_words import moment, since, up_or_down
 from fabric_pipeline.model.components import component_id, natural_key
 from fabric_pipeline.model.findings import Finding
 
@@ -106,6 +107,7 @@ def _all_dead(node: str, dead: list[DeviceLinks]) -> Finding:
     finding.numbers = {"gpus_without_active_links": len(dead), "links_active_before": before}
     finding.rules = ["link_state.nvlink_not_initialised"]
     finding.evidence = evidence_of(_states(dead))
+    _set_times(finding, dead)
     return _classed(finding)
 
 
@@ -172,19 +174,21 @@ def _down_links(node: str, gpu: DeviceLinks, total: int) -> list[Finding]:
     findings = []
     for interface, state in sorted(gpu.down.items(), key=lambda item: natural_key(item[0])):
         before = gpu.was_up.get(interface)
-        word = words_of(state.reading) or "down"
+        listed = words_of(state.reading)
+        word = up_or_down(state.reading) if listed == state.reading.state.strip() else listed
+        began = since(gpu.since[interface].reading) if interface in gpu.since else ""
         reason = (
-            f"NVLink {link_number(interface)} of {gpu.device or 'the GPU'} is {word}, "
+            f"NVLink {link_number(interface)} of {gpu.device or 'the GPU'} is {word}{began}, "
             f"while {len(gpu.up)} of its {len(gpu.up) + len(gpu.down)} links are active"
         )
-        reason += "; it was active in an earlier capture." if before else "."
+        reason += f"; {_was_active(before)}." if before else "."
         finding = Finding(
             component_id(node, interface),
             "nvlink_inactive",
             "critical" if total > 1 else "warning",
             "cause",
             reason,
-            evidence=evidence_of([state, before]),
+            evidence=evidence_of([gpu.since.get(interface), state, before]),
             rules=["link_state.nvlink_inactive"],
             first_seen=gpu.since[interface].reading.time if interface in gpu.since else None,
             last_seen=state.reading.time,
@@ -192,6 +196,11 @@ def _down_links(node: str, gpu: DeviceLinks, total: int) -> list[Finding]:
         )
         findings.append(_classed(finding))
     return findings
+
+
+def _was_active(before: State) -> str:
+    when = moment(before.reading.time)
+    return f"it was active on {when}" if when else "it was active in an earlier capture"
 
 
 def _unlisted(node: str, device: DeviceLinks) -> Iterable[Finding]:
@@ -271,7 +280,17 @@ def _states(devices: Iterable[DeviceLinks]) -> Iterable[State | None]:
 def _finish(finding: Finding, gpu: DeviceLinks, rule: str) -> Finding:
     finding.rules = [rule]
     finding.evidence = evidence_of(_states([gpu]))
+    _set_times(finding, [gpu])
     return _classed(finding)
+
+
+def _set_times(finding: Finding, gpus: Iterable[DeviceLinks]) -> None:
+    """From the first state of the outages that still last to the last one that was read."""
+    wholes = [gpu.whole for gpu in gpus if gpu.whole is not None]
+    begun = [*(state for gpu in gpus for state in gpu.since.values()), *wholes]
+    latest = [*(state for gpu in gpus for state in gpu.down.values()), *wholes]
+    finding.first_seen = min((s.reading.time for s in begun if s.reading.time), default=None)
+    finding.last_seen = max((s.reading.time for s in latest if s.reading.time), default=None)
 
 
 def _classed(finding: Finding) -> Finding:

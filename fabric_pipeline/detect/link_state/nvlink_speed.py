@@ -14,8 +14,10 @@ from fabric_pipeline.detect.link_state.history import (
     evidence_of,
     product_of,
     same_place,
+    since_of,
 )
 from fabric_pipeline.detect.link_state.thresholds import LinkStateLimits
+from fabric_pipeline.detect.state_words import since
 from fabric_pipeline.model.components import component_id, device_of, link_type_of
 from fabric_pipeline.model.findings import Finding
 
@@ -47,11 +49,13 @@ def _slower_than_before(
     best = max(same, key=lambda state: state.value)
     if latest.value >= best.value * (1 - limits.speed_tolerance):
         return []
-    reason = (
-        f"NVLink {interface} runs at {latest.value:g} Gb/s and ran at {best.value:g} Gb/s in an "
-        "earlier capture."
-    )
-    return [_finding(states.node, interface, reason, [latest, best], best.value)]
+    start = since_of(same, best.value)
+    began = since(start.reading)
+    before = "before that" if began else "in an earlier capture"
+    reason = f"NVLink {interface} runs at {latest.value:g} Gb/s{began} and ran at {best.value:g} Gb/s {before}."
+    finding = _finding(states.node, interface, reason, [start, latest, best], best.value)
+    finding.first_seen = start.reading.time
+    return [finding]
 
 
 def _slow_links(node: str, links: dict[str, State], limits: LinkStateLimits) -> list[Finding]:
@@ -108,7 +112,8 @@ def _finding(node: str, interface: str, reason: str, states: list[State], usual:
         "warning",
         "cause",
         reason,
-        evidence=evidence_of(states),
+        evidence=evidence_of(states, usual),
+        first_seen=states[0].reading.time,
         last_seen=states[0].reading.time,
         numbers={"speed_gbps": states[0].value, "usual_gbps": usual},
         rules=["link_state.nvlink_speed_downgrade"],

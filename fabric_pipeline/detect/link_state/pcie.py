@@ -15,9 +15,11 @@ from fabric_pipeline.detect.link_state.history import (
     evidence_of,
     product_of,
     same_place,
+    since_of,
     words_of,
 )
 from fabric_pipeline.detect.link_state.thresholds import LinkStateLimits
+from fabric_pipeline.detect.state_words import since
 from fabric_pipeline.model.components import component_id, device_of, gpu_index, link_type_of
 from fabric_pipeline.model.findings import Finding
 
@@ -45,11 +47,15 @@ _SPEEDS = (
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """One PCIe link: its latest and best value of a quantity, and its maximum (None: unknown)."""
+    """One PCIe link: its latest and best value of a quantity, and its maximum (None: unknown).
+
+    `since` is the first state of the present spell below the best value.
+    """
 
     interface: str
     now: State
     best: State
+    since: State
     maximum: float | None
     group: str
 
@@ -81,7 +87,8 @@ def _links(states: NodeStates, quantity: _Quantity) -> list[_Link]:
         best = max(same, key=lambda state: state.value)
         product = product_of(now)
         group = f"{product}|{maximum}" if product or gpu_index(interface) is not None else interface
-        links.append(_Link(interface, history[-1], best, maximum, group))
+        since_when = since_of(same, best.value)
+        links.append(_Link(interface, history[-1], best, since_when, maximum, group))
     return links
 
 
@@ -107,10 +114,12 @@ def _width_findings(states: NodeStates, limits: LinkStateLimits) -> list[Finding
 
 def _worse_than_before(node: str, link: _Link, quantity: _Quantity) -> Finding:
     now, best = quantity.show(link.now.value), quantity.show(link.best.value)
-    reason = f"The PCIe link {link.interface} runs at {now} and ran at {best} in an earlier capture"
+    began = since(link.since.reading)
+    before = "before that" if began else "in an earlier capture"
+    reason = f"The PCIe link {link.interface} runs at {now}{began} and ran at {best} {before}"
     replaced = {link.now.reading.gpu_uuid, link.best.reading.gpu_uuid} - {""}
     reason += "; the GPU in this slot has been exchanged since." if len(replaced) > 1 else "."
-    return _finding(node, link, quantity, "warning", reason, [link.now, link.best])
+    return _finding(node, link, quantity, "warning", reason, [link.since, link.now, link.best])
 
 
 def _worse_than_peers(
@@ -188,14 +197,16 @@ def _finding(
     node: str, link: _Link, quantity: _Quantity, severity: str, reason: str, states: list[State]
 ) -> Finding:
     accused = severity in ("warning", "critical")
+    most = max(link.maximum or 0.0, link.best.value)
     return Finding(
         component_id(node, link.interface),
         quantity.kind if accused else f"{quantity.noun}_below_maximum",
         severity,
         "cause" if accused else "context",
         reason,
-        evidence=evidence_of(states),
+        evidence=evidence_of(states, most),
         is_link=accused,
+        first_seen=link.since.reading.time,
         last_seen=link.now.reading.time,
         numbers={
             f"{quantity.noun}_now": link.now.value,

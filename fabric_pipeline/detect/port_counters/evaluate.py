@@ -185,7 +185,10 @@ def _shared(device: str, accused: Sequence[tuple[PortCounts, Verdict]]) -> Findi
         evidence=evidence_of(counts),
         error_class=worst_class(counts),
         class_basis="snapshot",
-        numbers={"ports": len(accused)},
+        numbers={
+            "ports": len(accused),
+            "failing_links": sorted({port.component for port, _ in accused}),
+        },
         rules=[t.RULE_PICTURE],
     )
 

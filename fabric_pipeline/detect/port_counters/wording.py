@@ -35,7 +35,8 @@ def evidence_of(counts: Iterable[Count]) -> list[EvidenceRef]:
     for count in counts:
         for reading in count.readings:
             if len(refs) < _MAX_REFS:
-                text = f"{reading.counter_text}: {reading.value_text}"
+                named = f"{reading.counter_text}: {reading.value_text}"
+                text = f"{reading.interface} {named}".strip()[:300]
                 refs[EvidenceRef(reading.file, reading.line, excerpt=text)] = None
     return list(refs)
 

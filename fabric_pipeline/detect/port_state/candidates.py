@@ -21,7 +21,7 @@ KIND_ORDER = ("link_down", "port_not_active", DOWNGRADE)
 
 @dataclass(slots=True)
 class Candidate:
-    """One suspected fault of a port."""
+    """One suspected fault of a port. `since` is the reading in which its present state was seen first."""
 
     component: str
     far_end: str
@@ -33,11 +33,13 @@ class Candidate:
     numbers: dict[str, Any] = field(default_factory=dict)
     alternatives: list[str] = field(default_factory=list)
     error_class: str = ""
+    since: Reading | None = None
 
     def finding(self) -> Finding:
         """The finding it becomes."""
         readings = [reading for reading in self.seen if reading is not None]
         times = [reading.time for reading in readings if reading.time is not None]
+        began = self.since.time if self.since is not None else None
         return Finding(
             self.component,
             self.kind,
@@ -48,7 +50,7 @@ class Candidate:
             far_end=self.far_end,
             error_class=self.error_class,
             class_basis="reported" if self.error_class else "",
-            first_seen=min(times, default=None),
+            first_seen=began or min(times, default=None),
             last_seen=max(times, default=None),
             numbers=self.numbers,
             rules=[self.rule],

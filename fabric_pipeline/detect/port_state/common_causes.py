@@ -88,7 +88,7 @@ def _finding(device: str, kind: str, group: Sequence[Candidate], ports: int) -> 
             "the device itself, its power or its adapter, not its cables.",
             evidence=evidence(seen),
             is_link=is_switch,
-            numbers={"ports": ports},
+            numbers={"ports": ports, "failing_links": sorted({c.component for c in group})},
             rules=[t.RULE_NODE_LOST],
         )
     now = min((candidate.numbers.get("speed_gbps", 0.0) for candidate in group), default=0.0)

@@ -16,6 +16,8 @@ from fabric_pipeline.detect.port_state.candidates import Candidate
 from fabric_pipeline.detect.port_state.link_ends import device_words
 from fabric_pipeline.detect.port_state.views import Captures, PortView, keeps_lid, netdev_of
 from fabric_pipeline.detect.port_state.waiting import WAITING, stuck_candidates
+from fabric_pipeline.detect.state_words import moment, since, up_or_down
+from fabric_pipeline.model.components import UNKNOWN
 from fabric_pipeline.model.records import Reading
 
 
@@ -37,17 +39,19 @@ def _down(view: PortView, far: Mapping[str, str], netdev: PortView | None) -> It
     state, expected = view.now.get("link_up"), _why_expected(view, far, netdev)
     if state is None or expected is None:
         return
+    began = view.since.get("link_up", state)
     yield Candidate(
         view.component,
         far.get(view.component, ""),
         "link_down",
         "critical",
         expected.rule,
-        f"The port is {state.state or 'down'}, and {expected.words}.",
-        [state, expected.shown_by],
+        f"The port {view.component.partition(':')[2]} is {up_or_down(state)}{since(began)}, and {expected.words}.",
+        [began, state, expected.shown_by],
         expected.numbers,
-        ["the far end is switched off or was moved on purpose"],
+        ["the far end has no power or was moved on purpose"],
         error_class="link_down",
+        since=began,
     )
 
 
@@ -66,9 +70,11 @@ def _why_expected(
 ) -> _Expected | None:
     if view.was_up:
         earlier = view.before["link_up"]
-        return _Expected(t.RULE_DOWN_AFTER_ACTIVE, "an earlier capture saw it active", earlier)
+        when = moment(earlier.time)
+        words = f"it was active on {when}" if when else "an earlier capture saw it active"
+        return _Expected(t.RULE_DOWN_AFTER_ACTIVE, words, earlier)
     if view.component in far:
-        words = f"the topology links it to {far[view.component]}"
+        words = f"the topology links it to {far[view.component].removeprefix(f'{UNKNOWN}:')}"
         return _Expected(t.RULE_DOWN_KNOWN_PEER, words)
     if keeps_lid(view):
         lid = int(view.mark("base_lid"))
@@ -95,13 +101,21 @@ def _lost(view: PortView, captures: Captures, far: Mapping[str, str]) -> Iterato
             "link_down",
             "critical",
             t.RULE_LOST,
-            f"The port was active in {state.file} and is missing from {later}, which covers "
-            f"the rest of {device_words(view.device)}.",
+            f"The port {view.component.partition(':')[2]} was active in {state.file} and is missing from "
+            f"{later}, which covers the rest of {device_words(view.device)}.",
             [state],
             {},
             ["the host or adapter at one end was taken out of service"],
             error_class="link_down",
+            since=_first_of(later, captures),
         )
+
+
+def _first_of(file: str, captures: Captures) -> Reading | None:
+    """The first timed reading of a capture: when it was first seen that something is missing from it."""
+    read = (reading for view in captures.views.values() for reading in view.now.values())
+    timed = [(one.time, one) for one in read if one.file == file and one.time is not None]
+    return min(timed, key=lambda pair: pair[0])[1] if timed else None
 
 
 def _later_capture(view: PortView, captures: Captures) -> str:

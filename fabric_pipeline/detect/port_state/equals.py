@@ -151,7 +151,8 @@ def _low_link(group: tuple[str, ...], link: _Link, usual: float, agreeing: int) 
         DOWNGRADE,
         "warning",
         t.RULE_BELOW_EQUALS,
-        f"The link runs {describe(view)}; {agreeing} {whose} run {usual:g} Gb/s.",
+        f"The link {view.component.partition(':')[2]} runs {describe(view)}; {agreeing} {whose} run {usual:g} Gb/s.",
         [view.now.get("speed_gbps"), view.now.get("width")],
         {**rate_numbers(view), "usual_gbps": usual, "equals": agreeing},
+        since=view.since.get("speed_gbps"),
     )

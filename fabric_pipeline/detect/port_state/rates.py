@@ -13,6 +13,7 @@ from fabric_pipeline.detect.port_state.candidates import DOWNGRADE, Candidate
 from fabric_pipeline.detect.port_state.equals import below_equals
 from fabric_pipeline.detect.port_state.rate_words import describe, rate_numbers
 from fabric_pipeline.detect.port_state.views import Captures, PortView, linked_views
+from fabric_pipeline.detect.state_words import moment, since
 from fabric_pipeline.model.records import Reading
 
 # who claims a maximum, as readers write it into `Reading.state`
@@ -45,11 +46,17 @@ def _below_earlier(view: PortView) -> Iterator[Candidate]:
             DOWNGRADE,
             "warning",
             t.RULE_BELOW_EARLIER,
-            f"The link runs {describe(view)}; an earlier capture saw {earlier:g} {unit}.",
-            [view.now[name], view.before[name]],
+            f"The link {view.component.partition(':')[2]} runs {describe(view)}{since(view.since.get(name))}; {_saw(view, name)} {earlier:g} {unit}.",
+            [view.since.get(name), view.now[name], view.before[name]],
             {**rate_numbers(view), f"earlier_{name}": earlier},
+            since=view.since.get(name),
         )
         return
+
+
+def _saw(view: PortView, name: str) -> str:
+    when = moment(view.before[name].time)
+    return f"on {when} it had" if when else "an earlier capture saw"
 
 
 def _below_max(views: Sequence[PortView], limits: t.PortStateLimits) -> Iterator[Candidate]:
@@ -67,11 +74,12 @@ def _below_max(views: Sequence[PortView], limits: t.PortStateLimits) -> Iterator
             DOWNGRADE,
             "warning",
             t.RULE_BELOW_MAX,
-            f"The link runs {describe(view)}; {top.value:g} "
+            f"The link {view.component.partition(':')[2]} runs {describe(view)}; {top.value:g} "
             f"{'lanes' if top.counter == 'width_max' else 'Gb/s'} would be possible "
             f"({_SAYS.get(top.state, 'both ends report it')}).",
             [current, top],
             {**rate_numbers(view), top.counter: top.value},
+            since=view.since.get(current.counter) if current is not None else None,
         )
 
 

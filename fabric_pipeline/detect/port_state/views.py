@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from fabric_pipeline.detect.port_state.link_ends import device_id
 from fabric_pipeline.detect.port_state.thresholds import JUDGED_LINK_TYPES
+from fabric_pipeline.detect.state_words import state_words
 from fabric_pipeline.model.components import Component
 from fabric_pipeline.model.findings import EvidenceRef
 from fabric_pipeline.model.records import Reading
@@ -36,7 +37,7 @@ class PortView:
     """One port over all captures.
 
     `now` holds the latest reading by counter, `before` the highest one of earlier captures or
-    times. A speed that is known per lane only stands under `lane_gbps` and `lane_max_gbps`.
+    times, `since` the first one of the present spell below the highest. A speed that is known per lane only stands under `lane_gbps` and `lane_max_gbps`.
     """
 
     key: Key
@@ -47,6 +48,7 @@ class PortView:
     tool: str = ""
     now: dict[str, Reading] = field(default_factory=dict)
     before: dict[str, Reading] = field(default_factory=dict)
+    since: dict[str, Reading] = field(default_factory=dict)
     marks: dict[str, Reading] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -174,10 +176,17 @@ def keeps_lid(view: PortView) -> bool:
 def evidence(readings: Iterable[Reading | None]) -> list[EvidenceRef]:
     """References to the first readings, without doubles and gaps."""
     refs: dict[EvidenceRef, None] = {}
-    for reading in readings:
-        if reading is not None and len(refs) < _MAX_REFS:
-            text = f"{reading.counter_text}: {reading.value_text}"
-            refs[EvidenceRef(reading.file, reading.line, excerpt=text)] = None
+    read = [reading for reading in readings if reading is not None]
+    most: dict[tuple[str, str], float] = {}
+    for one in read:
+        place = (one.interface, one.counter)
+        most[place] = max(most.get(place, 0.0), one.value or 0.0)
+    for reading in read:
+        if len(refs) < _MAX_REFS:
+            of = most[(reading.interface, reading.counter)]
+            shown = state_words(reading, of if of > (reading.value or 0.0) else None)
+            text = f"{reading.interface}: {shown}".removeprefix(": ")
+            refs[EvidenceRef(reading.file, reading.line, excerpt=text[:300])] = None
     return list(refs)
 
 
@@ -255,4 +264,14 @@ def _take(view: PortView, reading: Reading) -> None:
         best = view.before.get(name)
         if best is None or (old.value or 0.0) >= (best.value or 0.0):
             view.before[name] = old
+    if _begins(reading, old, view.before.get(name)):
+        view.since[name] = reading
     view.now[name] = reading
+
+
+def _begins(new: Reading, old: Reading | None, best: Reading | None) -> bool:
+    """True when a spell begins: the first reading, back at the highest level, or the first one below it."""
+    if old is None:
+        return True
+    top = max(old.value or 0.0, best.value or 0.0 if best else 0.0)
+    return new.value != old.value and (old.value == top or (new.value or 0.0) >= top)

@@ -22,6 +22,7 @@ from fabric_pipeline.detect.port_state.views import (
     keeps_lid,
     netdev_of,
 )
+from fabric_pipeline.detect.state_words import since, up_or_down
 from fabric_pipeline.model.components import UNKNOWN
 from fabric_pipeline.model.findings import Finding
 
@@ -45,11 +46,12 @@ def stuck_candidates(
         "port_not_active",
         "warning",
         t.RULE_STUCK,
-        f"The port hangs in {state.state}{below}, while {active} other ports of "
+        f"The port hangs in {state.state}{since(view.since.get('link_up'))}{below}, while {active} other ports of "
         f"{device_words(view.device)} are active.",
         [state, netdev.now.get("link_up") if netdev is not None else None],
         {"active_siblings": active},
         ["the subnet manager does not reach or refuses this port"],
+        since=view.since.get("link_up"),
     )
 
 
@@ -98,7 +100,7 @@ def unexplained_findings(captures: Captures) -> list[Finding]:
             "port_without_partner",
             "watch",
             "context",
-            f"The port is {view.now['link_up'].state}; nothing shows whether a partner is "
+            f"The port is {up_or_down(view.now['link_up'])}; nothing shows whether a partner is "
             "expected.",
             evidence=evidence([view.now["link_up"]]),
         )

@@ -34,7 +34,8 @@ def _replay_plain(c: Counted, limits: SpikeLimits) -> RuleHit | None:
     if within_spec:
         says += f"; the plain limit is stricter than the specification here, which allows {allowance:.0f}/h"
     severity = "warning" if _is_sustained(c, limits) and not within_spec else "watch"
-    return RuleHit("replay_plain_limit", severity, says, f"{c.per_hour:.0f}/h", f"{limits.replay_per_hour:.0f}/h", "operators' plain rule")  # fmt: skip
+    return RuleHit("replay_plain_limit", severity, says, f"{c.per_hour:.0f}/h",
+                   f"{limits.replay_per_hour:.0f}/h", "operators' plain rule, see docs/diagnosis.md")  # fmt: skip
 
 
 def _replay_physics(c: Counted, limits: SpikeLimits) -> RuleHit | None:
@@ -46,7 +47,7 @@ def _replay_physics(c: Counted, limits: SpikeLimits) -> RuleHit | None:
         return None
     says = f"replays above what PCIe Gen{c.pcie_generation} x{c.pcie_lanes} may have at a bit error rate of 1e-12"
     return RuleHit("replay_physics_limit", "warning" if _is_sustained(c, limits) else "watch", says,
-                   f"{c.per_hour:.0f}/h", f"{allowance:.0f}/h", "DCGM DcgmHealthWatch.cpp")  # fmt: skip
+                   f"{c.per_hour:.0f}/h", f"{allowance:.0f}/h", "NVIDIA DCGM, DcgmHealthWatch.cpp")  # fmt: skip
 
 
 def _crc_rate(c: Counted, limits: SpikeLimits) -> RuleHit | None:
@@ -55,7 +56,7 @@ def _crc_rate(c: Counted, limits: SpikeLimits) -> RuleHit | None:
     if c.events / c.exposure_s < limits.crc_per_second:
         return None
     return RuleHit("crc_per_second", "critical", "CRC errors at a rate that costs bandwidth", f"{c.events / c.exposure_s:.0f}/s",
-                   f"{limits.crc_per_second:.0f}/s", "DCGM DcgmGPUHardwareLimits.h")  # fmt: skip
+                   f"{limits.crc_per_second:.0f}/s", "NVIDIA DCGM, DcgmGPUHardwareLimits.h")  # fmt: skip
 
 
 def _aer_rate(c: Counted, limits: SpikeLimits) -> RuleHit | None:
@@ -65,7 +66,7 @@ def _aer_rate(c: Counted, limits: SpikeLimits) -> RuleHit | None:
     if per_minute <= limits.aer_per_minute:
         return None
     return RuleHit("aer_per_minute", "watch", "correctable PCIe errors above the hard line", f"{per_minute:.0f}/min",
-                   f"{limits.aer_per_minute:.0f}/min", "DCGM diagnostic, 480 in 15 minutes (field guide R7)")  # fmt: skip
+                   f"{limits.aer_per_minute:.0f}/min", "NVIDIA DCGM, diagnostic plugin Pcie.cpp, 480 in 15 minutes")  # fmt: skip
 
 
 def _persistence(c: Counted, limits: SpikeLimits) -> RuleHit | None:
@@ -74,14 +75,14 @@ def _persistence(c: Counted, limits: SpikeLimits) -> RuleHit | None:
         return None
     of = limits.persistent_windows
     return RuleHit("persistent_errors", "watch", "errors in most one-minute windows of half an hour", f"{c.persistent_windows} of {of} windows",
-                   f"more than {limits.persistent_least} of {of}", "persistence test after NVRx health_check.py (field guide R3)")  # fmt: skip
+                   f"more than {limits.persistent_least} of {of}", "own rule after NVIDIA NVRx, health_check.py, see docs/diagnosis.md")  # fmt: skip
 
 
 def _retrains(c: Counted, limits: SpikeLimits) -> RuleHit | None:
     if c.counter not in RETRAINS or c.in_24h < limits.recoveries_per_day:
         return None
     return RuleHit("repeated_retrains", "warning", "the link was retrained again and again", f"{c.in_24h:.0f} within a day",
-                   f"{limits.recoveries_per_day:.0f} a day", "field guide R4 (a failing link retrains days before it fails)")  # fmt: skip
+                   f"{limits.recoveries_per_day:.0f} a day", "own rule after marin-community/marin issue 9086, see docs/diagnosis.md")  # fmt: skip
 
 
 def _link_down(c: Counted, limits: SpikeLimits) -> RuleHit | None:
@@ -89,17 +90,17 @@ def _link_down(c: Counted, limits: SpikeLimits) -> RuleHit | None:
         return None
     if c.in_12h >= limits.link_downs:
         return RuleHit("link_flapping", "critical", "the link went down again and again", f"{c.in_12h:.0f} times within 12 h",
-                       f"{limits.link_downs:.0f} in 12 h", "gpud scan_flaps.go")  # fmt: skip
+                       f"{limits.link_downs:.0f} in 12 h", "gpud, infiniband/store/scan_flaps.go")  # fmt: skip
     if c.in_24h >= limits.link_downs_per_day:
         return RuleHit("link_flapping", "critical", "the link went down again and again", f"{c.in_24h:.0f} times within 24 h",
-                       f"{limits.link_downs_per_day:.0f} in 24 h", "Azure (field guide R9)")  # fmt: skip
+                       f"{limits.link_downs_per_day:.0f} in 24 h", "Azure node health checks, azure_ib_link_flapping.nhc")  # fmt: skip
     return RuleHit(
         "link_down",
         "watch",
-        "the link went down",
-        f"{c.events:.0f} times",
+        "the link went down between two readings",
+        "once" if c.events == 1 else f"{c.events:.0f} times",
         "0",
-        "counter text; one drop may be a restart",
+        "own rule, see docs/diagnosis.md",
     )
 
 
@@ -117,7 +118,7 @@ def _ber(c: Counted, limits: SpikeLimits) -> RuleHit | None:
         "errors left after correction, per bit moved",
         f"{ber:.1e}",
         f"{limit:.0e}",
-        "NVIDIA ibdiagnet BER text",
+        "NVIDIA ibdiagnet documentation, page on BER",
     )
 
 
@@ -128,7 +129,7 @@ def _uncorrected(c: Counted, _: SpikeLimits) -> RuleHit | None:
     if c.link_type in BER_LINKS and c.bytes_moved:
         return None
     return RuleHit("uncorrected_errors", "watch", "errors left after correction: nothing after this layer repairs them",
-                   f"{c.events:.0f}", "0", "DCGM health watch (field guide R5)")  # fmt: skip
+                   f"{c.events:.0f}", "0", "NVIDIA DCGM, DcgmHealthWatch.cpp")  # fmt: skip
 
 
 def _unusual(c: Counted, limits: SpikeLimits) -> RuleHit | None:
@@ -146,7 +147,7 @@ def _unusual(c: Counted, limits: SpikeLimits) -> RuleHit | None:
     )
     return RuleHit("unusual_count", "warning" if is_severe else "watch", "far more than its peers and its own past let expect",
                    f"{count:.0f} in {c.window_s:.0f} s where {c.expected:.1f} are expected", f"q <= {limits.q_value:g}",
-                   "negative binomial, Benjamini-Hochberg")  # fmt: skip
+                   "own rule, negative binomial with Benjamini-Hochberg, see docs/diagnosis.md")  # fmt: skip
 
 
 def _beside_siblings(c: Counted, _: SpikeLimits) -> RuleHit | None:
@@ -154,7 +155,7 @@ def _beside_siblings(c: Counted, _: SpikeLimits) -> RuleHit | None:
         return None
     return RuleHit("sibling_outlier_rate", "watch", f"far above the rate of its {c.siblings} sibling links, whose median is {c.sibling_median_per_hour:.1f}/h",
                    f"{c.sibling_per_hour:.1f}/h over the whole series", f"{c.sibling_limit_per_hour:.1f}/h",
-                   "6 robust MADs over the siblings (field guide R4, R6)")  # fmt: skip
+                   "own rule, 6 robust MADs over the siblings, see docs/diagnosis.md")  # fmt: skip
 
 
 def _allowance(c: Counted) -> float | None:

@@ -50,19 +50,23 @@ def baselines_sql(limits: SpikeLimits) -> str:
     """error_baselines: the normal rate of every series with enough errors for a burst.
 
     Median of the block rates weighted with exposure, shrunk to the peers, capped at three times what
-    noisy peers do, so that a link that was bad from the start still stands out.
+    noisy peers do, so that a link that was bad from the start still stands out. Some sources name lanes
+    only where a lane errs, so a lane may have no peers but the other end of its own link: it is then
+    compared with whole links, which count at least as much as one of their lanes.
     """
     return f"""
     create or replace temp table error_baselines as
     with placed as (
         select s.series, s.exposure_s, s.step_s, s.first_ts, s.step_s * greatest(1, least({_BLOCK_STEPS}, s.timed_samples // 4)) as block_s,
-            s.events / s.exposure_s as own, p.timed - 1 as others, p.noise, p.middle, p.high
-        from error_series s join error_peers p using ({_GROUP})
+            s.events / s.exposure_s as own, coalesce(w.timed, p.timed - 1) as others, coalesce(w.middle, p.middle) as middle, coalesce(w.high, p.high) as high,
+            coalesce(w.noise, p.noise - least(own * 3600, {limits.min_per_hour}) * 1e6) as noise
+        from error_series s join error_peers p using ({_GROUP}) left join error_peers w
+            on s.scope = 'lane' and w.scope = 'link' and w.link_type = s.link_type and w.counter = s.counter and p.timed <= {_CAP_PEERS} and w.timed > p.timed
         where s.events >= {limits.min_events} and s.active_samples > 0 and s.exposure_s > 0 and s.step_s > 0
     ), peered as (
         select * exclude (middle, high, noise), case when own > middle[1] then middle[1] else middle[2] end as middle_per_s,
             case when own > high[1] then high[1] else high[2] end as high_per_s,
-            case when others > 0 then (noise - least(own * 3600, {limits.min_per_hour}) * 1e6) / 3600e6 / others end as noise_per_s
+            case when others > 0 then noise / 3600e6 / others end as noise_per_s
         from placed
     ), blocks as (
         select series, (epoch_us(ts) - epoch_us(first_ts) - 1) // (block_s * 1e6)::bigint as block, sum(delta) as events,

@@ -31,7 +31,7 @@ def judge_snapshot(c: Counted, limits: SpikeLimits) -> list[RuleHit]:
                 "the link has been down at some time",
                 total,
                 "0",
-                "total without a time span",
+                "own rule, no rate can be given, see docs/diagnosis.md",
             )
         ]
     if c.is_quality:
@@ -52,12 +52,12 @@ def judge_snapshot(c: Counted, limits: SpikeLimits) -> list[RuleHit]:
 def _sibling_hit(c: Counted, severity: str, limits: SpikeLimits) -> RuleHit:
     return RuleHit(
         "sibling_outlier", severity, f"far above its {c.siblings} sibling link ends, which share the unknown time span",
-        f"chance 10^{max(c.sibling_log10_p, -9999):.0f}", f"10^{limits.sibling_log10_p:.0f}", "binomial over equal links, detection.md section 6",
+        f"chance 10^{max(c.sibling_log10_p, -9999):.0f}", f"10^{limits.sibling_log10_p:.0f}", "own rule, binomial over equal links, see docs/diagnosis.md",
     )  # fmt: skip
 
 
 def _total_hit(severity: str, value: str, limit: float) -> RuleHit:
     return RuleHit(
         "snapshot_total", severity, "total above the limit for counts without a time span",
-        value, f"{limit:.0f}", "snapshot policy limit; no rate can be given",
+        value, f"{limit:.0f}", "own rule, no rate can be given, see docs/diagnosis.md",
     )  # fmt: skip

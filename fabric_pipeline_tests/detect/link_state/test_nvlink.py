@@ -207,3 +207,28 @@ def test_accused_links_are_exactly_the_inactive_ones(
         gpu = int(component.split(":gpu")[1].split("/")[0])
         assert gpu in {g for g, _ in bad}
     assert bool(found) == bool(bad)
+
+
+def test_a_link_that_a_file_gives_as_figures_is_said_to_be_down_and_since_when() -> None:
+    readings = [
+        state(f"gpu5/nvlink-{n}", "link_up", float(n != 3 or minute < 10), minute=minute)
+        for minute in (0, 10, 39)
+        for n in range(18)
+    ]
+    finding = only(readings)
+    assert finding.reason == (
+        "NVLink 3 of gpu5 is down since 2026-11-20 06:10:00 UTC, while 17 of its 18 links are active; "
+        "it was active on 2026-11-20 06:00:00 UTC."
+    )
+    assert finding.evidence[0].excerpt.startswith("gpu5/nvlink-3: state down on")
+
+
+def test_a_gpu_without_any_link_left_says_when_the_first_one_went() -> None:
+    readings = [
+        state(f"gpu{gpu}/nvlink-{n}", "link_up", float(gpu == 1 or minute < 10 + n), minute=minute)
+        for minute in (0, 10, 11, 30)
+        for gpu in range(2)
+        for n in range(2)
+    ]
+    dead_gpu = next(f for f in evaluate_link_state(readings) if f.kind == "nvlink_all_inactive")
+    assert (dead_gpu.first_seen, dead_gpu.last_seen) == (readings[4].time, readings[-1].time)

@@ -130,3 +130,24 @@ def test_limits_can_be_changed() -> None:
     readings = [*cards(1), *card(1, width=8)]
     strict = LinkStateLimits(full_siblings_needed=1)
     assert [f.accuses for f in evaluate_link_state(readings, strict)] == [True]
+
+
+def test_a_lost_width_says_how_much_since_when_and_shows_the_change() -> None:
+    readings = [
+        state("mlx5_6/pcie", "width", value, minute=minute)
+        for value, minute in ((16.0, 0), (8.0, 17), (8.0, 40))
+    ]
+    finding = only([*readings, state("mlx5_6/pcie", "width_max", 16.0, minute=0)])
+    assert finding.reason == (
+        "The PCIe link mlx5_6/pcie runs at x8 since 2026-11-20 06:17:00 UTC and ran at x16 before that."
+    )
+    assert (finding.first_seen, finding.last_seen) == (readings[1].time, readings[2].time)
+    assert finding.evidence[0].excerpt == (
+        "mlx5_6/pcie: width 8 of 16 lanes on 2026-11-20 06:17:00 UTC"
+    )
+
+
+def test_a_width_that_changes_again_counts_from_the_last_full_one() -> None:
+    values = ((16.0, 0), (8.0, 5), (16.0, 9), (4.0, 12), (8.0, 20))
+    readings = [state("mlx5_6/pcie", "width", value, minute=minute) for value, minute in values]
+    assert only(readings).first_seen == readings[3].time

@@ -318,3 +318,40 @@ def test_guid_and_lid_names_meet_the_named_port() -> None:
     states = up("alder-1/port-3", file="a") + down("lid-4/port-3", file="b")
     (finding,) = evaluate_port_state(states, links)
     assert "unknown:alder-1/port-3" in (finding.component, finding.far_end)
+
+
+def at(minute: int) -> datetime:
+    return datetime(2026, 11, 20, 6, minute, tzinfo=UTC)
+
+
+def test_a_port_that_dropped_says_when_and_is_not_called_0() -> None:
+    states = [
+        level("mlx5_9/1", "link_up", value, str(value), "n1", time=at(minute))
+        for value, minute in ((1, 0), (0, 10), (0, 39))
+    ]
+    others = [level("mlx5_8/1", "link_up", 1, "1", "n1", time=at(minute)) for minute in (0, 10, 39)]
+    (finding,) = evaluate_port_state([*states, *others], [])
+    assert finding.reason == (
+        "The port mlx5_9/1 is down since 2026-11-20 06:10:00 UTC, and it was active on 2026-11-20 06:00:00 UTC."
+    )
+    assert (finding.first_seen, finding.last_seen) == (at(10), at(39))
+    shown = [ref.excerpt for ref in finding.evidence]
+    assert "mlx5_9/1: state down on 2026-11-20 06:10:00 UTC" in shown
+    assert "mlx5_9/1: state active on 2026-11-20 06:00:00 UTC" in shown
+
+
+def test_a_port_that_got_slower_says_how_much_and_when() -> None:
+    readings = [
+        level("mlx5_3/1", name, value, str(value), "n1", time=at(minute))
+        for minute, values in ((0, (400, 4)), (10, (200, 2)), (39, (200, 2)))
+        for name, value in (("link_up", 1), *zip(("speed_gbps", "width"), values, strict=True))
+    ]
+    (finding,) = evaluate_port_state(readings, [])
+    assert finding.reason == (
+        "The link mlx5_3/1 runs 2X at 100 Gb/s a lane, 200 Gb/s in all since 2026-11-20 06:10:00 UTC; "
+        "on 2026-11-20 06:00:00 UTC it had 400 Gb/s."
+    )
+    assert finding.first_seen == at(10)
+    assert finding.evidence[0].excerpt == (
+        "mlx5_3/1: speed 200 of 400 Gb/s on 2026-11-20 06:10:00 UTC"
+    )

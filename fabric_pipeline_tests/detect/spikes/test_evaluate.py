@@ -236,3 +236,22 @@ def test_rows_fit_the_table_and_do_not_depend_on_row_order(connection: Any, seed
     stored = connection.execute("select rules from spike_detections").fetchall()
     for hit in (hit for row in stored for hit in json.loads(row[0])):
         assert set(hit) == {"rule_id", "severity", "says", "value", "limit", "source"}
+
+
+def test_a_lane_that_errs_most_of_the_time_has_whole_links_for_peers(connection: Any) -> None:
+    """Lanes are named only where one errs, so the other end of its link was its only peer once."""
+    near = growing(dict.fromkeys([*range(20, 45), *range(60, 105)], 300.0), 120)
+    far = growing(dict.fromkeys([*range(20, 45), *range(60, 105)], 90.0), 120)
+    rows = series("crc_multi_bit", near, lane=1, scope="lane")
+    rows += series(
+        "crc_multi_bit", far, lane=1, scope="lane", interface="nvswitch-2/port-9", line=200
+    )
+    for link in range(6):
+        rows += series("crc_multi_bit", [0] * 120, interface=f"gpu0/nvlink-{link}")
+    found = spikes_of(connection, rows)
+    assert {(s.interface, s.lane) for s in found} == {
+        ("gpu3/nvlink-4", 1),
+        ("nvswitch-2/port-9", 1),
+    }
+    assert all("unusual_count" in {hit.rule_id for hit in s.hits} for s in found)
+    assert sum(s.events for s in found if s.interface == "gpu3/nvlink-4") == 300 * 70

@@ -325,3 +325,27 @@ def test_limits_are_arguments() -> None:
         "replay_plain_limit": "warning"
     }
     assert by_rule(judge_snapshot(snapshot("crc", 5), strict)) == {"snapshot_total": "critical"}
+
+
+def test_every_source_can_be_looked_up() -> None:
+    """A limit comes from a public source, or the page of our own rules says why it is as it is."""
+    counted = [
+        Counted("link_downed", "link_down", "infiniband", 1, 30, in_12h=n, in_24h=n) for n in (1, 3)
+    ]
+    counted.append(Counted("link_downed", "link_down", "infiniband", 1, 30, in_12h=2, in_24h=9))
+    counted += [
+        interval("recovery", 9),
+        interval("crc_flit", 4e6, persistent_windows=29, expected=1.0, window_events=4e6, window_s=60.0, q_value=0.0),
+        interval("pcie_replay", 9e5, pcie_generation=4, pcie_lanes=16),
+        interval("aer_correctable", 9e5),
+        Counted("symbol_error", "uncorrected", "infiniband", 4, HOUR, bytes_moved=1.0),
+        Counted("symbol_error", "uncorrected", "infiniband", 4, HOUR),
+    ]  # fmt: skip
+    hits = [hit for one in counted for hit in judge_interval(one, LIMITS)]
+    hits += judge_snapshot(snapshot("crc", 9e5, siblings=17, sibling_log10_p=-99.0), LIMITS)
+    assert len({hit.rule_id for hit in hits}) >= 12
+    public = ("NVIDIA DCGM", "NVIDIA ibdiagnet", "gpud", "Azure node health checks")
+    for hit in hits:
+        assert hit.source.startswith(public) or hit.source.endswith("see docs/diagnosis.md"), hit
+        assert "field guide" not in hit.source
+        assert "1 times" not in hit.value

@@ -1,6 +1,7 @@
 """Rows and columns of the link-health matrix: which link stands in which cell, and what stands out.
 
-No drawing here: `matrix_view` gives the cells their signs. A cell is one link, seen from its own end.
+No drawing here: the terminal and the portal give the cells their signs. A cell is one link, seen from
+its own end.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from fabric_pipeline.workflows.fabric_view_model import (
 Kind = Literal["nvlink", "nic", "pcie"]
 Column = tuple[str, str]  # group and name
 Natural = tuple[tuple[int, int, str], ...]
-WORTH_A_LOOK = 0.02  # shares of a limit below this are grey (portal: grey below 2 %)
+WORTH_A_LOOK = 0.02  # shares of a limit below this are grey
+# A colour or a sign from each of these shares of the limit on; the last is the limit itself.
+SHARE_STEPS = (WORTH_A_LOOK, 0.10, 0.25, 0.50, 1.0)
 
 _LAST_NUMBER = re.compile(r"\d{1,6}(?:/\d{1,3})?$")
 _MOST_COLUMNS = 64
@@ -84,7 +87,7 @@ def rows_of(links: Iterable[Link], kind: Kind) -> list[Row]:
             name = f"{end.node} {end.device}".strip()
         row = rows.setdefault((group, name), Row(name, group, end.node))
         row.cells[_column(end, kind, group)] = link
-    return sorted(rows.values(), key=_row_order)
+    return sorted(rows.values(), key=row_order)
 
 
 def silent_rows(view: FabricView, rows: Iterable[Row]) -> list[tuple[Row, int]]:
@@ -147,7 +150,8 @@ def _column_order(key: Column) -> tuple[int, Natural, Natural]:
     return place, natural_key(group), natural_key(name)
 
 
-def _row_order(row: Row) -> tuple[str, float, float, Natural]:
+def row_order(row: Row) -> tuple[str, float, float, Natural]:
+    """Sort key: the group, then the worst link first, then the name."""
     state, share, _ = _weight(row.worst_link)
     return row.group, -state, -share, natural_key(row.name)
 

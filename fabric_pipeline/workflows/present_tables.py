@@ -1,0 +1,30 @@
+"""The tables of a drop as far as it has come: those that no stage has written yet are there and empty.
+
+For pictures and pages, which show a drop while it is still read; a stage asks `drop_stages.drop_tables`,
+which insists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.lake import attach
+
+
+@contextmanager
+def present_tables(settings: Settings, drop_id: str, names: Sequence[str]) -> Iterator[Any]:
+    """A connection with these tables of one drop under their own names."""
+    connection = connect()
+    try:
+        for name in names:
+            if not attach(connection, settings.lake, name, drop_id):
+                empty = TABLES[name].empty_sql()
+                connection.execute(f"create temp table {name} as {empty}")
+        yield connection
+    finally:
+        connection.close()
