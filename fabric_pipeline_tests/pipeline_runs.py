@@ -24,21 +24,21 @@ ROOT = Path(__file__).resolve().parent.parent
 NOW = datetime(2024, 7, 8, 9, 10, 11, tzinfo=UTC)
 
 
-def diagnose_without_dagster(settings: Settings, drop: Path) -> str:
+def diagnose_without_dagster(settings: Settings, drop: Path, at: datetime = NOW) -> str:
     """All stages of a diagnosis in their order but for dossiers; returns the drop id."""
     ledger = Ledger(settings.ledger)
-    found = claim(ledger, drop, NOW)
+    found = claim(ledger, drop, at)
     drop_id = found.drop_id
-    results, _ = ingest_stage(settings, drop_id, drop, NOW)
+    results, _ = ingest_stage(settings, drop_id, drop, at)
     results.append(link_counters_stage(settings, drop_id))
     results.append(spike_stage(settings, drop_id))
     results.append(straggler_stage(settings, drop_id))
     results.append(correlation_stage(settings, drop_id))
-    results.append(incident_stage(settings, drop_id, NOW)[0])
-    results.append(draft_stage(settings, drop_id, NOW))
+    results.append(incident_stage(settings, drop_id, at)[0])
+    results.append(draft_stage(settings, drop_id, at))
     results.append(write_table(settings, drop_id, "evidence_dossiers", []))
     broken = [(result.table, result.violations) for result in results if result.violations]
     assert broken == []
-    ledger.mark_processed(drop_id, found.content_sha256, NOW)
-    rebuild_audit(settings, at=NOW)
+    ledger.mark_processed(drop_id, found.content_sha256, at)
+    rebuild_audit(settings, at=at)
     return drop_id
