@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from fabric_pipeline.settings import Settings
 from fabric_pipeline_tests.portal.conftest import THEMES
-from fabric_pipeline_tests.portal.link_homes import DROP, LINK, SILENT, portal, timed_home
+from fabric_pipeline_tests.portal.link_homes import DROP, LINK, SILENT, portal
 from fabric_pipeline_tests.workflows.fabric_lake import Lake, incident
 
 LONG = "<script>alert(1)</script>\u202e\"'\n=1+1 " + "x" * 400
@@ -21,10 +20,8 @@ READY = '[data-chart]:not([data-ready="yes"]):not([data-ready="none"])'
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    settings: Settings = timed_home(tmp_path_factory)
-    with portal(settings) as address:
-        yield address
+def url(portal_url: str) -> str:
+    return portal_url
 
 
 def opened(page: Page, address: str) -> None:

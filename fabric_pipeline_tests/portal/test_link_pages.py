@@ -16,17 +16,12 @@ import pytest
 
 from fabric_pipeline.settings import Settings
 from fabric_pipeline_tests.pipeline_runs import ROOT
-from fabric_pipeline_tests.portal.link_homes import DROP, LINK, SILENT, portal, timed_home
+from fabric_pipeline_tests.portal.link_homes import DROP, LINK, SILENT, portal
 from fabric_pipeline_tests.portal.serving import Answer, ask
 from fabric_pipeline_tests.workflows.fabric_lake import START, Lake, incident, spike
 
 HOSTILE = "<script>alert(1)</script>\u202e\"'\n=1+1"
 INCIDENT, TICKET = "INC-8f1e83714874", "T-8f1e83714874"
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    return timed_home(tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

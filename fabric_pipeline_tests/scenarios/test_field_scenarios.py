@@ -230,7 +230,7 @@ def test_c06_ports_of_one_switch_drop_together_is_one_incident(tmp_path: Path) -
     (cause,) = answer.accused
     assert (cause["component"], cause["kind"]) == ("unknown:leaf-4", "shared_component")
     assert "36 ports" in cause["reason"]
-    assert "switch, power" in cause["reason"]
+    assert "the switch itself or its supply" in cause["reason"]
     assert len(answer.symptoms_of("unknown:leaf-4")) == 36
 
 
