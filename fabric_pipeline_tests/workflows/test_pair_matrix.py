@@ -22,7 +22,14 @@ def timing(**values: Any) -> list[Any]:
     blank = {c.name: None if c.nullable else "" for c in TABLES["collective_timings"].columns}
     filled = (
         blank
-        | {"drop": "d1", "file": "pairs.csv", "unit_kind": "collective", "op": "sendrecv", "seq": 0, "entry": 1}
+        | {
+            "drop": "d1",
+            "file": "pairs.csv",
+            "unit_kind": "collective",
+            "op": "sendrecv",
+            "seq": 0,
+            "entry": 1,
+        }
         | values
     )
     return [filled[column] for column in TABLES["collective_timings"].column_names]
