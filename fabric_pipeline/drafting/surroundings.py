@@ -7,6 +7,7 @@ A look-up that fails is told to the drafter as such and stops no draft. Nothing 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
@@ -26,6 +27,7 @@ MAX_CELL = 160
 MAX_ANSWER = 24_000
 # Slow intervals in the first message; the tool shows up to MAX_ROWS.
 FIRST_INTERVALS = 12
+_LOG = logging.getLogger(__name__)
 NO_LOOKUP = "nothing beyond the incident can be looked up for this draft"
 
 Rows = Sequence[dict[str, Any]]
@@ -141,6 +143,7 @@ def _looked_up(
     try:
         return _rows(ask(request.lookup), most)
     except Exception as error:  # whatever a look-up trips over, the draft goes on without it
+        _LOG.exception("a look-up of the drafter failed")
         return {"note": f"this look-up failed ({type(error).__name__}); the answer is not known"}
 
 
