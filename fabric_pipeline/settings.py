@@ -15,6 +15,8 @@ from pathlib import Path
 from fabric_pipeline.errors import UsageError
 
 DEFAULT_MODEL = "claude-sonnet-5-5"
+PORTAL_PORT = 8321
+DAGSTER_PORT = 3000
 
 
 def project_root() -> Path:
@@ -31,6 +33,7 @@ class Settings:
     set by tests and gateways. `effort` is passed to the model as it is, "" leaves it to the model.
     `draft_budget_usd` bounds what the drafts of one run may cost together; from `batch_from` drafts on
     they are asked for through the Message Batches API (0: never). `portal_url` is printed on sheets.
+    `portal_port` is the port that the portal is served on when nothing else is said.
     """
 
     root: Path
@@ -47,6 +50,12 @@ class Settings:
     catalogue_path: Path | None = None
     portal_url: str = ""
     portal_token: str = ""
+    portal_port: int = PORTAL_PORT
+
+    @property
+    def portal_address(self) -> str:
+        """Where links from the Dagster UI back to the portal lead: its public name, else this machine."""
+        return self.portal_url or f"http://127.0.0.1:{self.portal_port}"
 
     @property
     def is_default_home(self) -> bool:
@@ -121,6 +130,7 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
         else None,
         portal_url=env.get("FABRIC_PORTAL_URL", "").rstrip("/"),
         portal_token=env.get("FABRIC_PORTAL_TOKEN", ""),
+        portal_port=_count(env, "FABRIC_PORTAL_PORT", PORTAL_PORT, least=1),
     )
 
 

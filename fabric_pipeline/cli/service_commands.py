@@ -7,25 +7,43 @@ from typing import Annotated
 import typer
 
 from fabric_pipeline.cli.output import put_json, put_table, say
+from fabric_pipeline.settings import DAGSTER_PORT, PORTAL_PORT
 
 
 def dev(
     port: Annotated[
-        int, typer.Option("--port", help="Port of the Dagster UI on 127.0.0.1.")
-    ] = 3000,
+        int, typer.Option("--port", min=1, max=65535, help="Port of the Dagster UI on 127.0.0.1.")
+    ] = DAGSTER_PORT,
+    portal_port: Annotated[
+        int | None,
+        typer.Option("--portal-port", min=1, max=65535, help="Port of the portal on 127.0.0.1."),
+    ] = None,
+    with_portal: Annotated[
+        bool, typer.Option("--portal/--no-portal", help="Serve the portal beside the Dagster UI.")
+    ] = True,
 ) -> None:
-    """Start the Dagster UI with sensors and schedules; stops with Ctrl-C."""
+    """Start the Dagster UI (sensors and schedules on) and the portal together. Stops with Ctrl-C."""
     from fabric_pipeline.settings import load_settings
     from fabric_pipeline.workflows.dev_server import serve
 
-    serve(load_settings(), port)
+    settings = load_settings()
+    beside = (portal_port or settings.portal_port) if with_portal else None
+    say(f"Dagster UI on http://127.0.0.1:{port}, stop with Ctrl-C")
+    if beside:
+        say(f"portal on http://127.0.0.1:{beside}")
+    serve(settings, port, beside)
 
 
 def portal(
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; others than loopback need --auth.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port.")] = 8321,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", min=1, max=65535, help=f"Port; else FABRIC_PORTAL_PORT or {PORTAL_PORT}."
+        ),
+    ] = None,
     auth: Annotated[
         str,
         typer.Option(
@@ -42,7 +60,7 @@ def portal(
     ] = None,
     dagster_url: Annotated[
         str, typer.Option("--dagster-url", help="Address of the Dagster UI to link to.")
-    ] = "http://127.0.0.1:3000",
+    ] = f"http://127.0.0.1:{DAGSTER_PORT}",
 ) -> None:
     """Serve the web portal: map, matrix, incidents, tickets, audit. Stops with Ctrl-C."""
     from fabric_pipeline.portal.identity import Auth, auth_mode
@@ -50,6 +68,7 @@ def portal(
     from fabric_pipeline.settings import load_settings
 
     settings = load_settings()
+    port = port or settings.portal_port
     known = Auth(auth_mode(auth), settings.portal_token, tuple(proxy or ()))
     say(f"portal on http://{host}:{port}, stop with Ctrl-C")
     serve_portal(

@@ -8,8 +8,6 @@ from fabric_pipeline.portal.app import LOOPBACK_NAMES, create_app
 from fabric_pipeline.portal.identity import Auth, check_auth
 from fabric_pipeline.settings import Settings
 
-DEFAULT_PORT = 8321
-
 
 def serve(
     settings: Settings,

@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from fabric_pipeline.orchestration.portal_links import PAGES
 from fabric_pipeline.schemas.lineage import column_lineage
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.settings import Settings
@@ -145,6 +146,19 @@ def test_what_a_person_wants_to_see_first_is_shown(runs: RealRuns) -> None:
     found = {record.data["component"]: record.data["fault"] for record in incidents.records}
     assert found == dict.fromkeys(BAD_LINKS, "physical_link_degradation")
     assert runs.shown("ticket_drafts").metadata["drafters"].value == ["rules"]
+
+
+def test_tables_lead_back_to_the_page_of_the_portal(runs: RealRuns) -> None:
+    for table, page in PAGES.items():
+        if table in MADE:
+            said = runs.shown(table).metadata["portal"].value
+            assert said == f"http://127.0.0.1:8321{page}?drop={DROP}"
+    (review,) = [
+        one
+        for one in runs.diagnose.get_asset_check_evaluations()
+        if one.check_name == "human_review"
+    ]
+    assert review.metadata["portal"].value == f"http://127.0.0.1:8321/queue?drop={DROP}"
 
 
 def test_dossiers_name_the_run_that_made_them(runs: RealRuns) -> None:

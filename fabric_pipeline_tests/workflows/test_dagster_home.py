@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from fabric_pipeline.errors import UsageError
 from fabric_pipeline.settings import Settings, default_home, load_settings
-from fabric_pipeline.workflows import dev_server
 from fabric_pipeline.workflows.dagster_home import enter_dagster_home
-from fabric_pipeline_tests.pipeline_runs import ROOT
 
 SHIPPED = """
 telemetry: {enabled: false}
@@ -86,22 +82,3 @@ def test_a_relative_home_is_the_same_place_after_the_change_of_folder(
     enter_dagster_home(settings)
     assert Path.cwd() == checkout
     assert load_settings().home == tmp_path / "here"
-
-
-def test_dev_replaces_itself_by_dagster_on_loopback(
-    tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[list[str]] = []
-    monkeypatch.setattr(os, "execv", lambda _, command: calls.append(command))
-    monkeypatch.setenv("PYTHONWARNINGS", "")
-    dev_server.serve(Settings(root=ROOT, home=tmp_path / "moved"), 3210)
-    assert calls == [
-        [sys.executable, "-m", "dagster", "dev", "-h", "127.0.0.1", "-p", "3210", "-w", "workspace.yaml"]
-    ]  # fmt: skip
-    assert Path(os.environ["DAGSTER_HOME"], "dagster.yaml").is_file()
-    assert Path.cwd() == ROOT
-
-
-def test_dev_needs_a_checkout(checkout: Path) -> None:
-    with pytest.raises(UsageError, match=r"workspace\.yaml"):
-        dev_server.serve(Settings(root=checkout, home=default_home(checkout)), 3210)

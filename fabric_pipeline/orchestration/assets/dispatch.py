@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from fabric_pipeline.orchestration.portal_links import portal_page
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.orchestration.table_metadata import (
     result_of,
@@ -22,9 +23,9 @@ Results = Iterator[dg.MaterializeResult[Any]]
 )
 def ticket_drafts(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """One draft for each incident that needs a ticket: by Claude with a key, by the rules without."""
-    yield result_of(
-        draft_stage(fabric.settings(), context.partition_key, fabric.now(), context.log.info)
-    )
+    settings, drop_id = fabric.settings(), context.partition_key
+    result = draft_stage(settings, drop_id, fabric.now(), context.log.info)
+    yield result_of(result, portal_page(settings, "ticket_drafts", drop_id))
 
 
 @dg.multi_asset(
@@ -32,8 +33,9 @@ def ticket_drafts(context: dg.AssetExecutionContext, fabric: FabricResource) -> 
 )
 def evidence_dossiers(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """A BagIt folder for each incident that opens a ticket, verifiable without our code."""
-    run_id = context.run.run_id
-    yield result_of(dossier_stage(fabric.settings(), context.partition_key, fabric.now(), run_id))
+    settings, drop_id = fabric.settings(), context.partition_key
+    result = dossier_stage(settings, drop_id, fabric.now(), context.run.run_id)
+    yield result_of(result, portal_page(settings, "evidence_dossiers", drop_id))
 
 
 @dg.multi_asset(
@@ -51,7 +53,7 @@ def published_tickets(context: dg.AssetExecutionContext, fabric: FabricResource)
     result, outcome = publish_stage(settings, drop_id, fabric.now())
     for ticket, why in outcome.refused:
         context.log.warning(f"{ticket} not published: {why}")
-    yield result_of(result)
+    yield result_of(result, portal_page(settings, "published_tickets", drop_id))
     held = [f"{ticket} ({why})" for ticket, why in outcome.refused if ticket in state.approved]
     if held:
         raise dg.Failure(f"approved but not published: {'; '.join(held)}", allow_retries=False)

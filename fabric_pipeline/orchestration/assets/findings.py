@@ -6,6 +6,7 @@ from typing import Any
 import dagster as dg
 
 from fabric_pipeline.orchestration.pictures import timeline
+from fabric_pipeline.orchestration.portal_links import portal_page
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.orchestration.table_metadata import (
     result_of,
@@ -34,7 +35,8 @@ def spike_detections(context: dg.AssetExecutionContext, fabric: FabricResource) 
     picture = timeline(
         [] if result.violations else spike_timeline(settings, drop_id), "Error spikes per link end"
     )
-    yield result_of(result, {"picture": dg.MetadataValue.md(picture)})
+    page = portal_page(settings, "spike_detections", drop_id)
+    yield result_of(result, {"picture": dg.MetadataValue.md(picture), **page})
 
 
 @dg.multi_asset(specs=[table_spec("stragglers")], check_specs=[schema_check_spec("stragglers")])
@@ -45,7 +47,8 @@ def stragglers(context: dg.AssetExecutionContext, fabric: FabricResource) -> Res
     picture = timeline(
         [] if result.violations else straggler_timeline(settings, drop_id), "Slow intervals per run"
     )
-    yield result_of(result, {"picture": dg.MetadataValue.md(picture)})
+    page = portal_page(settings, "stragglers", drop_id)
+    yield result_of(result, {"picture": dg.MetadataValue.md(picture), **page})
 
 
 @dg.multi_asset(
@@ -62,7 +65,8 @@ def straggler_correlations(context: dg.AssetExecutionContext, fabric: FabricReso
 )
 def incident_records(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """One record per physical fault, with place, severity, evidence and alternatives."""
-    result, records = incident_stage(fabric.settings(), context.partition_key, fabric.now())
+    settings, drop_id = fabric.settings(), context.partition_key
+    result, records = incident_stage(settings, drop_id, fabric.now())
     heaviest = (
         {
             "component": r.isolated_component,
@@ -73,4 +77,5 @@ def incident_records(context: dg.AssetExecutionContext, fabric: FabricResource) 
         }
         for r in records[:50]
     )
-    yield result_of(result, rows_shown("incidents", heaviest))
+    page = portal_page(settings, "incident_records", drop_id)
+    yield result_of(result, {**rows_shown("incidents", heaviest), **page})

@@ -7,6 +7,7 @@ from typing import Any
 import dagster as dg
 
 from fabric_pipeline.orchestration.partitions import drops
+from fabric_pipeline.orchestration.portal_links import portal_page
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.orchestration.table_metadata import (
     result_of,
@@ -65,4 +66,6 @@ def link_counters(
     context: dg.AssetExecutionContext, fabric: FabricResource
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Increments, exposure, quality and error class of every accepted reading."""
-    yield result_of(link_counters_stage(fabric.settings(), context.partition_key))
+    settings, drop_id = fabric.settings(), context.partition_key
+    result = link_counters_stage(settings, drop_id)
+    yield result_of(result, portal_page(settings, "link_counters", drop_id))

@@ -8,6 +8,7 @@ import warnings
 import dagster as dg
 
 from fabric_pipeline.orchestration.partitions import drops
+from fabric_pipeline.orchestration.portal_links import portal_page
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.orchestration.selection import selected_assets
 from fabric_pipeline.workflows.dispatch_stages import gate_state
@@ -29,7 +30,8 @@ with warnings.catch_warnings():
         context: dg.AssetCheckExecutionContext, fabric: FabricResource
     ) -> dg.AssetCheckResult:
         """WARN while drafts wait; ERROR, which stops the run, when it would publish with nothing approved."""
-        state = gate_state(fabric.settings(), context.partition_key)
+        settings, drop_id = fabric.settings(), context.partition_key
+        state = gate_state(settings, drop_id)
         block = is_publishing(context) and state.must_block_publishing
         return dg.AssetCheckResult(
             passed=state.is_reviewed,
@@ -39,6 +41,7 @@ with warnings.catch_warnings():
                 "awaiting": state.awaiting,
                 "approved": state.approved,
                 "rejected": state.rejected,
+                **portal_page(settings, "ticket_drafts", drop_id),
             },
         )
 
