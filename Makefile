@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+# make demo   records the film of the product into demo/ (needs the Debian packages chromium and ffmpeg)
 # make evaluate-drafter   scores Claude's drafts over the evaluation incidents (needs ANTHROPIC_API_KEY, costs money)
-.PHONY: run test setup setup-test lint docs examples evaluate-drafter lock clean
+.PHONY: run test setup setup-test lint docs demo examples pictures evaluate-drafter lock clean
 
 run: setup
 	@$(BIN)/fabric-pipeline run
@@ -36,6 +37,13 @@ lint: setup-test
 # Reference pages and JSON Schemas, generated from the code; a test compares them.
 docs: setup
 	$(BIN)/python -m fabric_pipeline.workflows.reference_pages docs/reference
+
+demo: setup-test
+	$(BIN)/python -m demo.film demo
+
+# Every page of the portal, dark and light, for docs/portal.md.
+pictures: setup-test
+	$(BIN)/python -m demo.page_pictures docs/pictures/portal
 
 # Example tickets and stories for the docs, made by the product from synthetic drops.
 examples: setup-test
