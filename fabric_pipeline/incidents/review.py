@@ -14,6 +14,8 @@ from typing import Literal, NamedTuple
 
 from fabric_pipeline.incidents.ticket import TicketDraft
 
+# Alphabets that share letters by shape (Unicode TR 39, confusables); a name is written in one of them.
+LOOK_ALIKE = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"})
 MAX_REVIEWER = 200
 MAX_REASON = 2000
 
@@ -116,9 +118,21 @@ def person_problem(name: str, draft: TicketDraft, verb: str = "review") -> str:
         return f"{article} {verb} needs the name of the person who makes it"
     if len(name) > MAX_REVIEWER:
         return f"the name is too long ({MAX_REVIEWER} characters at most)"
+    if alphabets := mixed_alphabets(name):
+        return (
+            f"{name.strip()!r} mixes letters of {' and '.join(alphabets)} that look alike; "
+            "an auditor could not tell it from another name"
+        )
     if any(same_person(name, drafter) for drafter in (draft.drafter, draft.model) if drafter):
         return f"{name.strip()!r} wrote this draft and cannot {verb} it"
     return ""
+
+
+def mixed_alphabets(name: str) -> list[str]:
+    """The alphabets with letters of the same shape that one name is written in, when more than one."""
+    named = (unicodedata.name(sign, "").partition(" ")[0] for sign in name if sign.isalpha())
+    used = sorted({alphabet.capitalize() for alphabet in named if alphabet in LOOK_ALIKE})
+    return used if len(used) > 1 else []
 
 
 def _folded(name: str) -> str:

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -24,6 +24,7 @@ from fabric_pipeline.portal import (
     dossier_pages,
     incident_pages,
     link_pages,
+    login_pages,
     map_pages,
     matrix_pages,
     queue_pages,
@@ -31,7 +32,7 @@ from fabric_pipeline.portal import (
     series_pages,
     ticket_pages,
 )
-from fabric_pipeline.portal.identity import TOKEN_COOKIE, Auth, is_loopback
+from fabric_pipeline.portal.identity import Auth
 from fabric_pipeline.portal.pages import STATIC, Portal, page, portal_of
 from fabric_pipeline.portal.security import Guard
 from fabric_pipeline.settings import Settings
@@ -51,6 +52,7 @@ PAGES: tuple[ModuleType, ...] = (
     audit_pages,
     data_pages,
     dossier_pages,
+    login_pages,
 )
 _STATUS: dict[type[FabricError], int] = {NotFoundError: 404, UsageError: 400, GateError: 409}
 
@@ -80,7 +82,6 @@ def routes() -> list[BaseRoute]:
     """Every address of the portal."""
     return [
         Route("/healthz", _health),
-        Route("/login", _login, methods=["GET", "POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
         *(route for module in PAGES for route in module.ROUTES),
     ]
@@ -89,23 +90,6 @@ def routes() -> list[BaseRoute]:
 def _health(request: Request) -> Response:
     drops = portal_of(request).drops
     return JSONResponse({"ok": True, "drops": len(drops)})
-
-
-async def _login(request: Request) -> Response:
-    """Trade the token for a cookie that scripts cannot read and other pages cannot send."""
-    if request.method == "POST":
-        form = await request.form()
-        response = RedirectResponse("/", 303)
-        host = request.url.hostname or ""
-        response.set_cookie(
-            TOKEN_COOKIE,
-            str(form.get("token", ""))[:400],
-            httponly=True,
-            samesite="strict",
-            secure=not is_loopback(host),
-        )
-        return response
-    return page(request, "login.html")
 
 
 def _problem(request: Request, error: Exception) -> Response:

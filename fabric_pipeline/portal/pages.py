@@ -27,6 +27,7 @@ from fabric_pipeline.portal.freshness import freshness
 from fabric_pipeline.portal.identity import Auth, Visitor
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.store.ledger_tickets import TicketRow
 from fabric_pipeline.workflows.fabric_view import (
     drops_with_fabric,
     load_fabric_view,
@@ -37,6 +38,7 @@ from fabric_pipeline.workflows.fabric_view_model import FabricView
 STATIC = Path(__file__).parent / "static"
 # Views of the drops asked for last; one of 1,000 nodes takes some 60 MB.
 KEPT_VIEWS = 3
+_URGENCY = {"urgent": 0, "high": 1, "normal": 2, "low": 3}
 TABS = (
     ("map", "/", "Map"),
     ("matrix", "/matrix", "Link health"),
@@ -78,9 +80,10 @@ class Portal:
         """Drops that can be shown, the one read last first."""
         return drops_with_fabric(self.settings.lake)
 
-    def waiting(self) -> int:
-        """Drafts that no person has decided about."""
-        return sum(row.state in ("awaiting", "expired") for row in self.ledger.tickets())
+    def waiting(self) -> list[TicketRow]:
+        """Drafts that no person has decided about, most urgent first."""
+        rows = [row for row in self.ledger.tickets() if row.state == "awaiting"]
+        return sorted(rows, key=lambda row: (_URGENCY.get(row.priority, 9), row.drafted_at))
 
     def view(self, drop: str | None = None) -> FabricView:
         """The fabric of a drop, else of the one read last; read again when its tables have changed."""
@@ -131,14 +134,14 @@ def page(
     status: int = 200,
     **context: Any,
 ) -> HTMLResponse:
-    """One whole page with header, freshness and the count of waiting drafts."""
+    """One whole page with header, freshness and the drafts that wait."""
     portal, visitor = portal_of(request), visitor_of(request)
     theme = request.cookies.get("theme", "")
     drop = chosen_drop(request)
     shared = {
         "tabs": TABS,
         "tab": tab,
-        "waiting": portal.waiting() if visitor.is_known else 0,
+        "waiting": portal.waiting() if visitor.is_known else [],
         "view": view,
         "fresh": freshness(view, datetime.now(UTC)) if view is not None else None,
         "drop": drop,

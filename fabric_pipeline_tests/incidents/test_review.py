@@ -105,3 +105,14 @@ def test_other_people_are_other_people() -> None:
 def test_names_in_any_script_are_names() -> None:
     assert is_named("山田")
     assert not is_named("--- ")
+
+
+@pytest.mark.parametrize("name", ["\u0435ngineer-1", "r\u0435viewer", "re\u03bdiewer-1"])
+def test_a_name_of_two_alphabets_that_look_alike_is_refused(name: str) -> None:
+    assert "mixes letters" in person_problem(name, draft())
+    assert "mixes letters" in review_problem("approved", name, "", draft(), ["engineer-1"])
+
+
+@pytest.mark.parametrize("name", ["инженер-1", "μηχανικός", "山田 taro", "reviewer-1"])
+def test_a_name_of_one_alphabet_is_a_name(name: str) -> None:
+    assert person_problem(name, draft()) == ""
