@@ -33,7 +33,8 @@ class Settings:
     set by tests and gateways. `effort` is passed to the model as it is, "" leaves it to the model.
     `draft_budget_usd` bounds what the drafts of one run may cost together; from `batch_from` drafts on
     they are asked for through the Message Batches API (0: never). `portal_url` is printed on sheets.
-    `portal_port` is the port that the portal is served on when nothing else is said.
+    `portal_port` is the port that the portal is served on when nothing else is said. `prometheus_url`
+    is the server that the hourly pull asks, `prometheus_match` its label matchers.
     """
 
     root: Path
@@ -51,6 +52,9 @@ class Settings:
     portal_url: str = ""
     portal_token: str = ""
     portal_port: int = PORTAL_PORT
+    prometheus_url: str = ""
+    prometheus_token: str = ""
+    prometheus_match: str = ""
 
     @property
     def portal_address(self) -> str:
@@ -93,6 +97,11 @@ class Settings:
         return self.home / "audit.duckdb"
 
     @property
+    def pulled(self) -> Path:
+        """Drops fetched from a monitoring server; the drop sensor watches it as it does the inbox."""
+        return self.home / "pulled"
+
+    @property
     def inbox(self) -> Path:
         """Folder that the drop sensor watches; shipped drops lie here."""
         return self.root / "data" / "drops"
@@ -130,6 +139,9 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
         else None,
         portal_url=env.get("FABRIC_PORTAL_URL", "").rstrip("/"),
         portal_token=env.get("FABRIC_PORTAL_TOKEN", ""),
+        prometheus_url=env.get("FABRIC_PROMETHEUS_URL", ""),
+        prometheus_token=env.get("FABRIC_PROMETHEUS_TOKEN", ""),
+        prometheus_match=env.get("FABRIC_PROMETHEUS_MATCH", ""),
         portal_port=_count(env, "FABRIC_PORTAL_PORT", PORTAL_PORT, least=1),
     )
 

@@ -16,7 +16,7 @@ _RUNNING = dg.DefaultScheduleStatus.RUNNING
     job=diagnose_drop,
     cron_schedule="7 * * * *",
     default_status=_RUNNING,
-    description="Every hour: drops in data/drops whose content has not gone through the pipeline yet.",
+    description="Every hour: drops (shipped, delivered or pulled) whose content has not gone through the pipeline yet.",
 )
 def hourly_drops(
     context: dg.ScheduleEvaluationContext, fabric: FabricResource
@@ -25,7 +25,7 @@ def hourly_drops(
     settings, now = fabric.settings(), fabric.now()
     waiting = {
         found.drop_id: found
-        for _, found, _ in unread(Ledger(settings.ledger), settings.inbox, now)
+        for _, found, _ in unread(Ledger(settings.ledger), settings, now)
         if found is not None and found.state != "duplicate_of" and not found.processed
     }
     if not waiting:

@@ -12,7 +12,7 @@ from fabric_pipeline.orchestration.jobs import diagnose_drop, publish
 from fabric_pipeline.orchestration.partitions import drops
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.store.ledger import DropClaim, Ledger
-from fabric_pipeline.workflows.inbox import claim, scan
+from fabric_pipeline.workflows.inbox import claim, scan_all
 
 _RUNNING = dg.DefaultSensorStatus.RUNNING
 
@@ -21,7 +21,7 @@ _RUNNING = dg.DefaultSensorStatus.RUNNING
     job=diagnose_drop,
     minimum_interval_seconds=15,
     default_status=_RUNNING,
-    description="Starts a diagnosis for each new or changed drop in data/drops.",
+    description="Starts a diagnosis for each new or changed drop in data/drops, and for each that was pulled.",
 )
 def drop_sensor(
     context: dg.SensorEvaluationContext, fabric: FabricResource
@@ -31,7 +31,7 @@ def drop_sensor(
     ledger = Ledger(settings.ledger)
     seen: dict[str, str] = json.loads(context.cursor or "{}")
     requests, keys, notes = [], [], []
-    for entry in scan(settings.inbox):
+    for entry in scan_all(settings):
         if seen.get(str(entry.path)) == entry.signature or not entry.is_settled(now):
             continue
         try:

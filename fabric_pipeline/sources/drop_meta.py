@@ -19,7 +19,8 @@ import yaml
 from fabric_pipeline.errors import BadInputError
 
 DROP_YAML = "drop.yaml"
-KEYS = ("cluster", "site", "window", "timezone", "node_pattern", "files")
+# `pull` says where a fetched drop came from, for people; nothing is read out of it.
+KEYS = ("cluster", "site", "window", "timezone", "node_pattern", "files", "pull")
 _SCALARS = str | int | float
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from fabric_pipeline.errors import BadInputError
+from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.drop import list_drop
 from fabric_pipeline.store.ledger import DropClaim, Ledger
 
@@ -41,6 +42,11 @@ def scan(inbox: Path) -> list[InboxEntry]:
     return [_entry(path) for path in sorted(inbox.iterdir()) if not path.name.startswith(".")]
 
 
+def scan_all(settings: Settings) -> list[InboxEntry]:
+    """All drops that wait to be read: those delivered into the inbox, then those that were pulled."""
+    return [*scan(settings.inbox), *scan(settings.pulled)]
+
+
 def claim(ledger: Ledger, path: Path, at: datetime) -> DropClaim:
     """List, hash and register one drop.
 
@@ -54,10 +60,10 @@ def claim(ledger: Ledger, path: Path, at: datetime) -> DropClaim:
 
 
 def unread(
-    ledger: Ledger, inbox: Path, now: datetime
+    ledger: Ledger, settings: Settings, now: datetime
 ) -> Iterator[tuple[InboxEntry, DropClaim | None, str]]:
     """Settled drops with their claim, or None and why they cannot be claimed."""
-    for entry in scan(inbox):
+    for entry in scan_all(settings):
         if not entry.is_settled(now):
             continue
         try:

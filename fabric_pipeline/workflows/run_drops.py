@@ -10,7 +10,7 @@ from pathlib import Path
 from fabric_pipeline.errors import FabricError, UsageError
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.inbox import claim, scan
+from fabric_pipeline.workflows.inbox import claim, scan_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class PlannedDrop:
 def plan(
     settings: Settings, paths: Sequence[Path], at: datetime, *, force: bool = False
 ) -> list[PlannedDrop]:
-    """Claim the given drops, or all of the inbox when none is given.
+    """Claim the given drops, or all of the inbox and all that was pulled when none is given.
 
     A drop that cannot be read is planned with its problem and does not stop the others; when it is
     the only one, its error is raised.
     """
-    wanted = list(paths) or [entry.path for entry in scan(settings.inbox)]
+    wanted = list(paths) or [entry.path for entry in scan_all(settings)]
     if not wanted:
         raise UsageError(
             f"there is no drop in {settings.inbox}", "name a drop folder: fabric-pipeline run PATH"

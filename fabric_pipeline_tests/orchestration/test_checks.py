@@ -11,7 +11,7 @@ import pytest
 from fabric_pipeline.orchestration.assets import findings
 from fabric_pipeline.schemas.validation import Violation
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import attach, write_table
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.drop_stages import StageResult
@@ -72,7 +72,7 @@ def test_a_table_that_breaks_its_schema_goes_no_further(
 
 def test_a_lost_reading_is_an_error(home: Settings, instance: dg.DagsterInstance) -> None:
     assert look("nothing_lost", instance).passed
-    connection = connect()
+    connection = session()
     try:
         attach(connection, home.lake, "link_counters", DROP)
         connection.execute("create temp table fewer as select * from link_counters offset 3")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
+from fabric_pipeline.orchestration.pull import hourly_pull
 from fabric_pipeline.orchestration.table_metadata import OWNERS
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline_tests.orchestration.runs import definitions
@@ -46,6 +47,8 @@ GRAPH: dict[str, tuple[str, set[str], set[str]]] = {
     "audit_database": (AUDIT, set(TABLES), set()),
 }  # fmt: skip
 BLOCKING = {"human_review", "nothing_lost", SCHEMA}
+
+RUNNING = dg.DefaultScheduleStatus.RUNNING
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +131,13 @@ def test_sensors_and_schedules_are_on_without_a_click() -> None:
     }
     assert {name: one.cron_schedule for name, one in schedules.items()} == {
         "hourly_drops": "7 * * * *",
+        "hourly_pull": "4 * * * *",
         "daily_retention": "41 3 * * *",
     }
-    assert {one.default_status for one in schedules.values()} == {dg.DefaultScheduleStatus.RUNNING}
+    on = {name for name, one in schedules.items() if one.default_status == RUNNING}
+    assert on == {"hourly_drops", "daily_retention"}
+
+
+def test_pulling_is_on_where_a_server_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABRIC_PROMETHEUS_URL", "http://127.0.0.1:9")
+    assert hourly_pull().default_status == RUNNING

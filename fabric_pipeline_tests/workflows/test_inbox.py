@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fabric_pipeline.errors import BadInputError
+from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.inbox import SETTLE_S, claim, scan, unread
 
@@ -83,11 +84,12 @@ def test_what_cannot_be_claimed_says_why_and_what_to_do(tmp_path: Path, broken: 
 
 
 def test_unread_lists_settled_drops_and_says_what_is_wrong_with_others(tmp_path: Path) -> None:
-    inbox = tmp_path / "inbox"
+    settings = Settings(root=tmp_path, home=tmp_path / "home")
+    inbox = settings.inbox
     put(inbox / "bad" / "drop.yaml", "files: {")
     put(inbox / "fresh" / "x.log", when=WRITTEN + 10)
     put(inbox / "good" / "x.log")
-    found = list(unread(Ledger(tmp_path / "ledger.sqlite"), inbox, at(12)))
+    found = list(unread(Ledger(tmp_path / "ledger.sqlite"), settings, at(12)))
     assert [(entry.path.name, bool(got), bool(why)) for entry, got, why in found] == [
         ("bad", False, True),
         ("good", True, False),

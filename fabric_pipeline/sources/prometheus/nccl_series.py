@@ -27,6 +27,11 @@ _UNKNOWN = frozenset({"", "unknown"})
 _EVENT_LABELS = frozenset({"percentile_samples"})  # labels that only some lines of a bucket carry
 
 
+def is_nccl(name: str) -> bool:
+    """True for a metric of NCCL Inspector that is read."""
+    return bool(_METRIC.fullmatch(name)) or name in _BANDWIDTH | _COUNTS | _LOST
+
+
 @dataclass(slots=True)
 class _Bucket:
     """The lines of one size range: means, sums and counts that stand under equal labels."""

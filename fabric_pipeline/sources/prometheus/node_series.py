@@ -47,6 +47,9 @@ class NodeSeries:
         self._gather = gather
         self._entities = Entities(hints.node)
         self._hosts: set[str] = set()
+        # Hosts by the address that was scraped, and readings whose labels carry that address alone.
+        self._host_at: dict[str, str] = {}
+        self._unnamed: list[tuple[Reading, Entity]] = []
         self._sockets: dict[tuple[str, str], int] = {}
 
     def add(self, sample: Sample) -> None:
@@ -60,9 +63,9 @@ class NodeSeries:
         if rule is None or not interface:
             self.metrics[sample.name] = self.metrics.get(sample.name, 0) + 1
             return
+        reading = self._reading(sample, rule, entity, interface)
         if not entity.node:
-            self.doubts.add(entity.doubt)
-        self._reading(sample, rule, entity, interface)
+            self._unnamed.append((reading, entity))
 
     def finish(self) -> str:
         """Add what other lines say: the socket of a PCI device and the one host of the file.
@@ -70,6 +73,10 @@ class NodeSeries:
         The answer is that host's name, or "" when no line or more than one host is named.
         """
         result = self._gather.result
+        for reading, entity in self._unnamed:
+            reading.node = self._host_at.get(entity.labels.get("instance", ""), "")
+            if not reading.node:
+                self.doubts.add(entity.doubt)
         for reading in result.readings:
             if reading.link_type == "pcie":
                 reading.socket = self._sockets.get((reading.node, reading.interface))
@@ -86,12 +93,15 @@ class NodeSeries:
         if sample.name == "node_uname_info":
             host, _ = host_of({"nodename": sample.labels.get("nodename", "")})
             self._hosts |= {host} - {""}
+            instance = sample.labels.get("instance", "")
+            if host and self._host_at.setdefault(instance, host) != host:
+                self._host_at[instance] = ""  # two hosts behind one address: neither is certain
             return
         entity = self._entities.of(sample.label_text, sample.labels)
         if sample.value.is_integer() and 0 <= sample.value < 1024:
             self._sockets[entity.node, _pci(entity)] = int(sample.value)
 
-    def _reading(self, sample: Sample, rule: NodeRule, entity: Entity, interface: str) -> None:
+    def _reading(self, sample: Sample, rule: NodeRule, entity: Entity, interface: str) -> Reading:
         time, instant = self._gather.instant(sample)
         reading = Reading(
             line=sample.line,
@@ -113,6 +123,7 @@ class NodeSeries:
             reading.quality = "not_supported"
             self._gather.unknown(entity.node, interface, sample.name, reason)
         self._gather.add(reading, instant, entity.origin)
+        return reading
 
 
 def _interface(rule: NodeRule, entity: Entity) -> str:

@@ -1,0 +1,1 @@
+"""Tests of fetching telemetry, against a real Prometheus on loopback."""
