@@ -45,9 +45,9 @@ demo: setup-test
 pictures: setup-test
 	$(BIN)/python -m demo.page_pictures docs/pictures/portal
 
-# Example tickets and stories for the docs, made by the product from synthetic drops.
+# Outputs of the shipped drops and pages for the docs, made by the product; the tests compare the outputs.
 examples: setup-test
-	$(BIN)/python -m demo.example_tickets data/examples
+	$(BIN)/python -m demo.examples data/examples
 	$(BIN)/python -m demo.lifecycle_story docs/lifecycle_story.md
 	$(BIN)/python -m fabric_pipeline_tests.drafting.injection_table docs/injection_suite.md
 	$(BIN)/python -m benchmarks.drafter --drafter rules --out docs/drafter_evaluation.md

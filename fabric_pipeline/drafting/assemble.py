@@ -197,12 +197,27 @@ def _repair(
     }
 
 
+_ERROR_CLASSES = {
+    "corrected_single": "corrected one-bit errors",
+    "corrected_multi": "corrected errors of several bits",
+    "detected_retransmitted": "errors detected and sent again",
+    "recovered_link": "link recoveries",
+    "uncorrected": "errors past correction",
+}
+_CLASS_BASES = {
+    "reported": "as the source states it",
+    "proxy": "the counter does not say how many bits",
+    "snapshot": "from a single reading",
+}
+
+
 def fault_line(incident: IncidentRecord) -> str:
-    """Kind of fault, severity, error class and the basis of that class."""
+    """Kind of fault, severity, what its errors are, and how that is known."""
     parts = [incident.fault_type.replace("_", " "), incident.severity]
     if incident.error_class:
-        basis = f" ({incident.class_basis})" if incident.class_basis else ""
-        parts.append(f"{incident.error_class.replace('_', ' ')}{basis}")
+        kind = _ERROR_CLASSES.get(incident.error_class, incident.error_class.replace("_", " "))
+        known = _CLASS_BASES.get(incident.class_basis, incident.class_basis)
+        parts.append(f"{kind} ({known})" if known else kind)
     return clean(", ".join(parts), 200)
 
 
@@ -225,7 +240,7 @@ def pass_criteria(incident: IncidentRecord, entry: CatalogueEntry) -> list[str]:
     if incident.baseline_us:
         limit = incident.baseline_us * (1 + LATENCY_BAND_PCT / 100)
         criteria.append(
-            f"Median all-reduce latency at most {figure(limit)} µs in the same test, that is the baseline of "
-            f"{figure(incident.baseline_us)} µs and {LATENCY_BAND_PCT} % for noise"
+            "When a job crosses this link again: median latency of the collectives that were slow at most "
+            f"{figure(limit)} µs, their baseline of {figure(incident.baseline_us)} µs and {LATENCY_BAND_PCT} % for noise"
         )
     return criteria

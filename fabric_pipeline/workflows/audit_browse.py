@@ -16,13 +16,16 @@ from typing import Any, Literal
 from fabric_pipeline.errors import FabricError, NotFoundError, UsageError
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.audit_apart import query_apart
 from fabric_pipeline.store.audit_query import QueryResult, query
 from fabric_pipeline.store.duck import literal, quoted
 
 QUERY_TIMEOUT_S = 5.0
 QUERY_ROWS = 1_000
-# A record of an incident as JSON is some 20 kB; what is longer is whole in the command line alone.
-CELL_CHARS = 40_000
+# A record of an incident as JSON has some 40,000 characters. A thousand rows of this stay below 100 MB.
+CELL_CHARS = 100_000
+# Longer than any cell that is written: the tables themselves bound what a download holds.
+CSV_CELL_CHARS = 10_000_000
 MEMORY_MB = 1_024
 ROWS_ON_PAGE = 50
 CSV_ROWS = 100_000
@@ -90,22 +93,32 @@ _DECIDED = ("audit_info", "incident_life", "repair_outcomes")
 
 
 def ask(
-    settings: Settings, sql: str, *, limit: int = QUERY_ROWS, timeout_s: float = QUERY_TIMEOUT_S
+    settings: Settings,
+    sql: str,
+    *,
+    limit: int = QUERY_ROWS,
+    timeout_s: float = QUERY_TIMEOUT_S,
+    cell_chars: int = CELL_CHARS,
+    is_typed: bool = False,
 ) -> QueryResult:
-    """Answer to one question of a person. Two run at once; a third one waits, then is refused."""
+    """Answer to one question of a person. Two run at once; a third one waits, then is refused.
+
+    A question that a person typed (`is_typed`) runs in a process of its own, which can be ended.
+    """
     if len(sql) > MAX_SQL:
         raise UsageError(f"the question is longer than {MAX_SQL:,} characters", "shorten it")
     if not sql.strip():
         raise UsageError("there is no question", "write one SELECT")
     if not _AT_ONCE.acquire(timeout=_PATIENCE_S):
         raise FabricError("two other questions are still running", "ask again in a moment")
+    asked = query_apart if is_typed else query
     try:
-        return query(
+        return asked(
             settings,
             sql,
             limit=limit,
             timeout_s=timeout_s,
-            cell_chars=CELL_CHARS,
+            cell_chars=cell_chars,
             memory_mb=MEMORY_MB,
         )
     finally:
@@ -148,9 +161,9 @@ def browse(settings: Settings, table: AuditTable, wanted: Wanted) -> TablePage:
 
 
 def download(settings: Settings, table: AuditTable, wanted: Wanted) -> QueryResult:
-    """All rows that match, up to `CSV_ROWS`."""
+    """All rows that match, up to `CSV_ROWS`, with whole cells."""
     sql = _select(table, wanted, _where(table, wanted))
-    return ask(settings, sql, limit=CSV_ROWS, timeout_s=CSV_TIMEOUT_S)
+    return ask(settings, sql, limit=CSV_ROWS, timeout_s=CSV_TIMEOUT_S, cell_chars=CSV_CELL_CHARS)
 
 
 def sql_of(table: AuditTable, wanted: Wanted) -> str:

@@ -49,15 +49,16 @@ where r.decision = 'approved'
         """select d.ticket_id, d.revision, d.drafter, d.drafted_at, min(r.reviewed_at) as first_decision,
   round(min(epoch(r.reviewed_at - d.drafted_at)) / 60, 1) as waited_min
 from ledger_drafts d left join ledger_reviews r using (ticket_id, revision)
-group by all order by d.drafted_at desc""",
+group by all order by d.drafted_at desc, d.ticket_id, d.revision""",
     ),
     Question(
         "Who worded the drafts, and what did that cost?",
-        "Drafter, model, tokens and US dollars; an empty cost is an unknown one.",
+        "Drafter, model, tokens and US dollars. Rules cost nothing; of a model, revisions of unknown cost are counted.",
         """select drafter, model, prompt_version, count(*) as revisions,
   sum(input_tokens) as input_tokens, sum(output_tokens) as output_tokens,
-  round(sum(cost_usd), 4) as cost_usd, count(*) - count(cost_usd) as cost_unknown
-from ledger_drafts group by all order by revisions desc""",
+  round(sum(if(drafter = 'rules', 0, cost_usd)), 4) as cost_usd,
+  count(*) filter (drafter <> 'rules' and cost_usd is null) as cost_unknown
+from ledger_drafts group by all order by revisions desc, drafter, model, prompt_version""",
     ),
     Question(
         "What did each person do?",
@@ -76,10 +77,14 @@ from (
 where not found order by observed_at desc""",
     ),
     Question(
-        "From which file and line does the telemetry of a drop come, and with which hash?",
-        "One row for each file that was read, with the SHA-256 of the whole file.",
-        """select drop, file, file_sha256, count(*) as lines from raw_telemetry
-group by all order by drop, file""",
+        "From which files do the readings, timings and events of a drop come, and with which hash?",
+        "One row for each file that gave any, with the SHA-256 of the whole file and how many it gave.",
+        """select drop, file, file_sha256, count(*) as entries
+from (
+  select drop, file, file_sha256 from raw_telemetry
+  union all select drop, file, file_sha256 from collective_timings
+  union all select drop, file, file_sha256 from fabric_events
+) group by all order by drop, file""",
     ),
     Question(
         "When was this file built, and did the chain of the ledger hold then?",

@@ -98,7 +98,8 @@ class Sheet:
         page = f"{self.portal_url}/tickets/{ticket}?revision={self.revision}"
         if self.portal_url and len(page) <= _MAX_QR:
             return page
-        return f"fabric-pipeline ticket {ticket} revision {self.revision} sha256 {self.draft_sha256[:16]}"
+        text = f"revision {self.revision}, sha256 {self.draft_sha256[:16]}"
+        return f"fabric-pipeline tickets {ticket} ({text})"
 
 
 def technician_sheet(sheet: Sheet) -> str:

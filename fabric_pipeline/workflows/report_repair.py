@@ -6,7 +6,7 @@ A report is history and cannot be taken back; what it leads to is decided by the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from fabric_pipeline.drafting.assemble import ticket_id as ticket_of
@@ -68,6 +68,7 @@ def report_repair(ledger: Ledger, target: str, words: RepairWords, now: datetime
             "list what was found: fabric-pipeline incidents",
         )
     newest = records[-1]
+    words = replace(words, action=words.action.strip().lower().replace(" ", "_"))
     order, state = _order(ledger, ticket_id)
     step = _checked_step(ticket_id, order, words)
     report = RepairReport(

@@ -99,7 +99,8 @@ def _steps(draft: TicketDraft, fit: Fit, cut: Cutter) -> Block:
         )
         for number, step in enumerate(draft.text.repair_steps, 1)
     ]
-    order = cut.text(repair_order_line(draft), fit.step)
+    # Words for the hand that works; a report may name a step either way.
+    order = cut.text(repair_order_line(draft).replace("_", " "), fit.step)
     told = [Line(order, label="Order of repair.", origin=letter("repair_order"))] if order else []
     return Block("Steps", letter("repair_steps"), [*told, *steps])
 

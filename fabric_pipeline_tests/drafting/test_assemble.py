@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fabric_pipeline.drafting.assemble import Authorship, assemble, basis_sha256
+from fabric_pipeline.drafting.assemble import Authorship, assemble, basis_sha256, fault_line
 from fabric_pipeline.drafting.catalogue import Catalogue
 from fabric_pipeline.drafting.history import NO_HISTORY, TicketHistory
 from fabric_pipeline.drafting.rules_draft import draft_by_rules, draft_text
@@ -19,6 +19,7 @@ from fabric_pipeline.incidents.record import (
     Spare,
 )
 from fabric_pipeline.incidents.ticket import EarlierRepair, FailedAttempt, TicketDraft
+from fabric_pipeline.model.counters import BASES, ERROR_CLASSES
 from fabric_pipeline_tests.drafting.incidents import (
     infiniband_incident,
     nvlink_incident,
@@ -270,3 +271,35 @@ def test_a_long_list_of_evidence_says_that_the_dossier_has_all(catalogue: Catalo
     many = nvlink_incident().evidence * 40
     form = {one.item: one.value for one in ticket_of(nvlink_incident(evidence=many), catalogue).rma}
     assert form["Evidence files, lines and hashes"].endswith("… The dossier lists all.")
+
+
+@pytest.mark.parametrize(
+    ("error_class", "basis", "words"),
+    [
+        (
+            "corrected_multi",
+            "reported",
+            "corrected errors of several bits (as the source states it)",
+        ),
+        (
+            "detected_retransmitted",
+            "proxy",
+            "errors detected and sent again (the counter does not say how many bits)",
+        ),
+        ("uncorrected", "measured", "errors past correction (measured)"),
+        ("link_down", "", "link down"),
+    ],
+)
+def test_the_line_of_the_fault_says_in_words_what_its_errors_are(
+    error_class: str, basis: str, words: str
+) -> None:
+    incident = nvlink_incident(error_class=error_class, class_basis=basis)
+    assert fault_line(incident) == f"physical link degradation, CRITICAL, {words}"
+
+
+def test_every_error_class_has_words_of_its_own() -> None:
+    for error_class in ERROR_CLASSES:
+        for basis in BASES:
+            line = fault_line(nvlink_incident(error_class=error_class, class_basis=basis))
+            assert "_" not in line
+            assert "proxy" not in line

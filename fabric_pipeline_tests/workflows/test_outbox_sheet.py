@@ -225,7 +225,7 @@ def test_the_code_decodes_to_the_address_of_the_ticket(
     browser.show(technician_sheet(sheet(draft, portal_url=portal)), tmp_path)
     picture = np.pad(grey_of(browser.picture("header svg")), 20, constant_values=255)
     (code,) = zxingcpp.read_barcodes(picture)
-    words = f"fabric-pipeline ticket {draft.ticket_id} revision 2 sha256 {draft.sha256[:16]}"
+    words = f"fabric-pipeline tickets {draft.ticket_id} (revision 2, sha256 {draft.sha256[:16]})"
     short = 0 < len(portal) < 300
     assert code.text == (f"{portal}/tickets/{draft.ticket_id}?revision=2" if short else words)
 
@@ -267,7 +267,7 @@ def test_everything_a_technician_needs_is_on_the_page() -> None:
         "OSFP2P2", "leaf-su1-05:17/1", "17A", "R07-20", "MT2244T01234", "CBL-00417", "MMF", "15 m",
         "MPO-12/APC", "aqua", "8 h on site", "fabric desk", "CR-20031", "weekdays", "MMA4Z00-NS",
         "2 \u00d7 Twin-port", "Store B, bin 14", "fibre inspection scope", "Drain the whole node",
-        "Port isolation", "Class 1 laser", "swap_transceivers (NEXT)", "clean_and_reseat (done)",
+        "Port isolation", "Class 1 laser", "swap transceivers (NEXT)", "clean and reseat (done)",
         "Proves: You stand at the right machine.", "0 new symbol errors", "Put the old transceivers back",
         "the fault came back", "T-0aa1", "E1 counters.csv:2011-2052", "ATTACH: Vendor bug report",
         "agrees with the diagnosis", "Claude (claude-sonnet-5-5)", "12.5 GPU-hours",

@@ -53,6 +53,11 @@ def test_a_report_is_kept_with_its_step_and_part_and_makes_the_state_repaired(
     assert ledger.verify_chain() == []
 
 
+def test_a_step_may_be_named_as_the_sheet_prints_it(ledger: Ledger) -> None:
+    words = replace(WORDS, action="Reseat module")
+    assert report_repair(ledger, TICKET, words, NOW).row.report.action == "reseat_module"
+
+
 def test_the_incident_may_be_named_instead_and_the_time_be_left_out(ledger: Ledger) -> None:
     report = report_repair(ledger, INCIDENT, WORDS, NOW).row.report
     assert (report.ticket_id, report.repaired_at) == (TICKET, NOW)
