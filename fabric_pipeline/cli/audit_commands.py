@@ -1,4 +1,4 @@
-"""Commands `audit query`, `audit export` and `audit tables`: read-only questions to the audit file."""
+"""Commands `audit query`, `audit tables`, `audit export` and `audit rebuild`: the file that auditors open."""
 
 from __future__ import annotations
 
@@ -51,6 +51,24 @@ def export(
         )
     else:
         put(f"{built.path}: {len(built.tables)} tables and views in {built.seconds:.1f} s")
+
+
+def rebuild(
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Make `audit.duckdb` anew from lake and ledger, as after moving the home. Every run does it too."""
+    from fabric_pipeline.settings import load_settings
+    from fabric_pipeline.store.audit import rebuild_audit
+
+    built = rebuild_audit(load_settings())
+    if json:
+        put_json(
+            {"file": str(built.path), "tables": built.tables, "left_out": dict(built.left_out)}
+        )
+        return
+    put(f"{built.path}: {len(built.tables)} tables and views in {built.seconds:.1f} s")
+    for name, why in built.left_out.items():
+        say(f"left out: {name}, {why}")
 
 
 def tables(

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from fabric_pipeline.cli.completion import incident_names
 from fabric_pipeline.cli.output import plain, put, put_json, say
 
 Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
@@ -16,7 +17,12 @@ Folder = Annotated[Path, typer.Argument(help="Folder of a dossier.")]
 
 
 def build(
-    incident: Annotated[str, typer.Argument(help="Incident id, such as INC-0123456789ab.")],
+    incident: Annotated[
+        str,
+        typer.Argument(
+            help="Incident id, such as INC-0123456789ab.", autocompletion=incident_names
+        ),
+    ],
     drop: Annotated[
         str | None, typer.Option("--drop", help="Drop, when the incident is in several.")
     ] = None,

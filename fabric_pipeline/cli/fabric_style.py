@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fabric_pipeline.drafting.sanitise import clean
-from fabric_pipeline.workflows.fabric_view_model import DOWN, EndReading
+from fabric_pipeline.workflows.fabric_link_model import DOWN, EndReading
 
 MUTED = "dim"
 TITLE = "bold"
@@ -29,8 +29,9 @@ _UNIT = {"per hour": "/h", "in total": " in total", "per bit": " per bit"}
 class Glyphs:
     """The characters of one character set.
 
-    `ramp` are shares of a limit from small to at the limit; `near` and `far` join the two ends of a
-    link that stand below each other.
+    `ramp` are shares of a limit from small to at the limit, `blocks` the heights of a chart; `near` and
+    `far` join the two ends of a link that stand below each other; `slow` marks slow time, `full` and
+    `thin` are the two parts of a bar.
     """
 
     states: dict[str, str]
@@ -45,22 +46,27 @@ class Glyphs:
     at_least: str
     cut: str
     is_ascii: bool
+    blocks: str
+    slow: str
+    full: str
+    thin: str
 
     def name(self, text: str, limit: int = 60) -> str:
         """A name from telemetry as one line of visible characters that this set can show."""
         shown = clean(text, limit)
         if self.is_ascii:
-            shown = shown.replace("…", "...").encode("ascii", "backslashreplace").decode()
+            plain = shown.replace("…", "...").replace("µ", "u").replace("×", "x")
+            shown = plain.encode("ascii", "backslashreplace").decode()
         return shown
 
 
 UNICODE = Glyphs(
     {"healthy": "·", "no_data": "░", "watch": "◇", "warning": "◆", "critical": "▲"},
-    "▁▂▃▅█", "─", "──", "├─", "└─", "┌ ", "└ ", "×", "≥ ", "…", False,
+    "▁▂▃▅█", "─", "──", "├─", "└─", "┌ ", "└ ", "×", "≥ ", "…", False, "▁▂▃▄▅▆▇█", "━", "█", "─",
 )  # fmt: skip
 ASCII = Glyphs(
     {"healthy": ".", "no_data": "?", "watch": "o", "warning": "!", "critical": "X"},
-    "-=*%#", "-", "--", "|-", "`-", "/ ", "\\ ", "x", ">= ", "...", True,
+    "-=*%#", "-", "--", "|-", "`-", "/ ", "\\ ", "x", ">= ", "...", True, "_-=+*%#", "=", "#", "-",
 )  # fmt: skip
 
 
@@ -84,7 +90,7 @@ def figure(value: float) -> str:
 def share_text(share: float, signs: Glyphs) -> str:
     """A share of a limit: percent up to twice the limit, then how many times the limit."""
     if share >= 2:
-        return f"{figure(float(round(share)))}{signs.times}"
+        return f"{figure(share if share >= 10 else round(share, 1))}{signs.times}"
     percent = share * 100
     if percent < 0.1:
         return "<0.1 %"

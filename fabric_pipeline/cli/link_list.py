@@ -5,7 +5,8 @@ Also the incidents that sit on no link, and the nodes that said nothing: a pictu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -23,7 +24,6 @@ from fabric_pipeline.cli.fabric_style import (
 from fabric_pipeline.cli.text_layout import Lines, padded, text, wrapped
 from fabric_pipeline.model.components import component_id, parse_component
 from fabric_pipeline.workflows.fabric_view_model import (
-    TROUBLE,
     End,
     FabricView,
     IncidentView,
@@ -185,17 +185,19 @@ def _plain(component: str) -> str:
 
 def on_no_link(view: FabricView) -> list[IncidentView]:
     """Incidents with trouble whose id no link of the view carries."""
-    carried = {i for link in view.links if link.state in TROUBLE for i in link.incidents}
+    carried = {i for link in view.links.in_trouble() for i in link.incidents}
     return [one for one in view.incidents if one.state and one.incident_id not in carried]
 
 
 def state_counts(links: Iterable[Link], signs: Glyphs) -> list[Text]:
     """`▲ 1 critical` and so on: one piece per state that occurs, the worst first."""
-    found: dict[str, int] = {}
-    for link in links:
-        found[link.state] = found.get(link.state, 0) + 1
+    return state_sums(Counter(link.state for link in links), signs)
+
+
+def state_sums(found: Mapping[str, int], signs: Glyphs) -> list[Text]:
+    """As `state_counts`, for links that are counted already."""
     return [
         text((f"{signs.states[state]} ", COLOURS[state]), (f"{found[state]:,} {word(state)}", "" if state == "healthy" else COLOURS[state]))
         for state in ("critical", "warning", "watch", "no_data", "healthy")
-        if state in found
+        if found.get(state)
     ]  # fmt: skip

@@ -7,6 +7,7 @@ human gate refused; 6 no draft; 7 a pipeline run failed; 130 interrupted.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -16,22 +17,27 @@ from fabric_pipeline import __version__
 from fabric_pipeline.cli import (
     audit_commands,
     catalogue_commands,
+    completion,
     dossier_commands,
     fabric_commands,
+    find_command,
     inspect_commands,
     ledger_commands,
+    pull_command,
     run_commands,
     service_commands,
     synth_command,
     ticket_commands,
     ticket_group,
 )
+from fabric_pipeline.cli.output import say
 from fabric_pipeline.errors import FabricError
 
 _INTERRUPTED = 130  # what typer makes of Ctrl-C
+_PROGRAM = "fabric-pipeline"
 
 app = typer.Typer(
-    name="fabric-pipeline",
+    name=_PROGRAM,
     help="Finds the one degraded link that slows a GPU training job. Diagnoses only: it changes nothing on the cluster.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -51,6 +57,7 @@ catalogue = typer.Typer(
 
 for function in (
     run_commands.run,
+    pull_command.pull,
     inspect_commands.inspect,
     inspect_commands.diagnose,
     ticket_commands.incidents,
@@ -58,6 +65,8 @@ for function in (
     run_commands.publish,
     fabric_commands.topology,
     fabric_commands.matrix,
+    fabric_commands.compare,
+    find_command.find,
     synth_command.synth,
     service_commands.dev,
     service_commands.portal,
@@ -67,6 +76,7 @@ for function in (
 audit.command()(audit_commands.query)
 audit.command()(audit_commands.export)
 audit.command()(audit_commands.tables)
+audit.command()(audit_commands.rebuild)
 catalogue.command()(catalogue_commands.check)
 catalogue.command()(catalogue_commands.show)
 dossier.command()(dossier_commands.build)
@@ -97,23 +107,23 @@ def _options(
 
 def main() -> None:
     """Console entry point."""
+    if completion.is_completing():
+        sys.stdout.write(completion.offer(partial(app, prog_name=_PROGRAM)))
+        return
     if isinstance(sys.stdout, TextIOWrapper):  # a terminal without these signs gets their codes
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        app()
+        app(prog_name=_PROGRAM)
     except FabricError as problem:
-        typer.echo(f"error: {problem.message}", err=True)
+        say(f"error: {problem.message}")
         if problem.remedy:
-            typer.echo(f"  what to do: {problem.remedy}", err=True)
+            say(f"  what to do: {problem.remedy}")
         sys.exit(problem.exit_code)
     except OSError as problem:
-        typer.echo(f"error: {problem.filename or 'file'}: {problem.strerror or problem}", err=True)
-        typer.echo("  what to do: check the path, its permissions and the disk", err=True)
+        say(f"error: {problem.filename or 'file'}: {problem.strerror or problem}")
+        say("  what to do: check the path, its permissions and the disk")
         sys.exit(1)
     except SystemExit as end:
         if end.code == _INTERRUPTED:
-            typer.echo(
-                "interrupted; what was finished is kept, run the command again to continue",
-                err=True,
-            )
+            say("interrupted; what was finished is kept, run the command again to continue")
         raise

@@ -49,20 +49,24 @@ _MOST_ROWS = 200
 
 def render_matrix(view: FabricView, *, kind: Kind, width: int, unicode: bool = True) -> Group:
     """The matrix of one kind of link, no line wider than `width` columns."""
-    signs = glyphs(unicode)
+    return picture(matrix_lines(view, kind, glyphs(unicode), width), width)
+
+
+def matrix_lines(
+    view: FabricView, kind: Kind, signs: Glyphs, width: int, fresh: Sequence[Text] = ()
+) -> Lines:
+    """The matrix as lines; `fresh` stands under the heading."""
     links = [link for link in view.links if link.link_type in LINK_KINDS[kind]]
-    lines = _heading(view, links, kind, signs, width)
+    lines = [*_heading(view, links, kind, signs, width), *fresh, text()]
     if not links:
-        lines += wrapped(f"{_NONE[kind]} is stated or measured in this drop.", width)
-        return picture(lines, width)
+        return [*lines, *wrapped(f"{_NONE[kind]} is stated or measured in this drop.", width)]
     rows = rows_of(links, kind)
     drawing = _Matrix(view, kind, signs, width)
     for group in dict.fromkeys(row.group for row in rows):
         lines += drawing.table([row for row in rows if row.group == group])
     lines += [text(), *_legend(kind, signs, width)]
     silent = [node for node in view.nodes if node.state == "no_data"]
-    lines += LinkList(view, signs, width).silent(silent)
-    return picture(lines, width)
+    return lines + LinkList(view, signs, width).silent(silent)
 
 
 def _heading(
@@ -75,7 +79,7 @@ def _heading(
     lines += packed([text((plural(len(links), "link"), MUTED)), *state_counts(links, signs)], width)
     for note in view.notes:
         lines += wrapped(note, width, style=COLOURS["watch"])
-    return [*lines, text()]
+    return lines
 
 
 class _Matrix:

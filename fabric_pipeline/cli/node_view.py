@@ -63,10 +63,23 @@ def find_node(view: FabricView, name: str) -> NodeView:
 
 def render_node(view: FabricView, name: str, *, width: int, unicode: bool = True) -> Group:
     """One node, no line wider than `width` columns; NotFoundError when the view has no such node."""
-    signs = glyphs(unicode)
-    node = find_node(view, name)
+    lines = node_lines(view, find_node(view, name), glyphs(unicode), width=width, list_width=width)
+    return picture(lines, width)
+
+
+def node_lines(
+    view: FabricView,
+    node: NodeView,
+    signs: Glyphs,
+    *,
+    width: int,
+    list_width: int,
+    fresh: Sequence[Text] = (),
+) -> Lines:
+    """One node as lines: the drawing in `width` columns, the lists under it in `list_width`."""
+    name = node.name
     links = list({id(port.link): port.link for port in node.ports()}.values())
-    lines = _heading(view, node, links, signs, width)
+    lines = [*_heading(view, node, links, signs, width), *fresh]
     lines += _sockets(node, signs, width)
     lines += _nvlinks(node, signs, width)
     lines += _nvswitches(node, signs, width)
@@ -74,7 +87,7 @@ def render_node(view: FabricView, name: str, *, width: int, unicode: bool = True
     lines += [text(), *legend_signs(signs, width)]
     said = "The sign on a wire is its link; a figure after a sign is the port at the far end."
     lines += wrapped(said, width, style=MUTED)
-    listed = LinkList(view, signs, width)
+    listed = LinkList(view, signs, list_width)
     bad = [link for link in view.degraded() if any(end.node == name for end in link.ends)]
     here = [
         i for i in view.incidents if i.state and _is_of_node(i.component, name, bad, i.incident_id)
@@ -85,7 +98,7 @@ def render_node(view: FabricView, name: str, *, width: int, unicode: bool = True
         ("", listed.silent([node] if node.state == "no_data" else [])),
     ):
         lines += [text(), *([text((title, TITLE))] if title else []), *body] if body else []
-    return picture(lines, width)
+    return lines
 
 
 def _is_of_node(component: str, name: str, bad: Sequence[Link], incident_id: str) -> bool:

@@ -21,14 +21,22 @@ def plain(value: object) -> str:
     return _UNSAFE.sub("\ufffd", str(value).replace("\n", " ").replace("\t", " "))
 
 
+def harmless(text: str) -> str:
+    """Text of several lines whose characters can neither steer a terminal nor break its encoding.
+
+    Line breaks and tabs stay: a caller that prints a name on a line of its own asks `plain` first.
+    """
+    return _UNSAFE.sub("\ufffd", text)
+
+
 def say(text: str) -> None:
     """One line of talk on stderr."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+    print(harmless(text), file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
 
 
 def put(text: str = "") -> None:
     """One line of data on stdout."""
-    print(text)  # noqa: T201 - this is the terminal
+    print(harmless(text))  # noqa: T201 - this is the terminal
 
 
 def put_json(value: Any) -> None:
@@ -37,7 +45,7 @@ def put_json(value: Any) -> None:
     ASCII only: a name from telemetry can neither steer a terminal nor break its encoding. JSON has no
     NaN (null here, it is no reading) and no infinity (text here).
     """
-    put(json.dumps(_in_json(value), indent=2, default=str, allow_nan=False))
+    print(json.dumps(_in_json(value), indent=2, default=str, allow_nan=False))  # noqa: T201
 
 
 def put_table(head: Sequence[str], rows: Sequence[Sequence[object]], widest: int = 60) -> None:

@@ -7,11 +7,17 @@ from typing import Annotated
 
 import typer
 
+from fabric_pipeline.cli.completion import ticket_names
 from fabric_pipeline.cli.output import plain, put, put_json, say
 
 
 def repaired(
-    target: Annotated[str, typer.Argument(help="Ticket or incident id.", metavar="TICKET")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="Ticket or incident id.", metavar="TICKET", autocompletion=ticket_names
+        ),
+    ],
     action: Annotated[
         str, typer.Option("--action", help="Action of the ticket's repair order, or `other`.")
     ],

@@ -6,10 +6,13 @@ The words of the draft are laid out in `ticket_text`; what is noted beside it co
 
 from __future__ import annotations
 
+import shutil
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from fabric_pipeline.cli.output import plain, put, put_json, say
+from fabric_pipeline.workflows.outbox_text import WIDTH
 
 if TYPE_CHECKING:
     from fabric_pipeline.incidents.ticket import TicketDraft
@@ -25,12 +28,16 @@ def put_ticket(ledger: Ledger, ticket: str, *, full: bool, json: bool) -> None:
         put_json(_as_json(ledger, stored, draft))
         return
     _put_draft(ledger, stored, draft, full=full)
+    say(
+        f"with notes for the reviewer: fabric-pipeline review {ticket}   "
+        f"its history: fabric-pipeline tickets history {ticket}"
+    )
 
 
 def put_for_review(
     settings: Settings, ledger: Ledger, ticket: str, *, full: bool, json: bool
-) -> None:
-    """The draft with everything a reviewer has to know, and how to decide."""
+) -> str:
+    """The draft with everything a reviewer has to know, and how to decide; returns its hash."""
     from fabric_pipeline.workflows.review_notes import review_notes
 
     stored, draft = _readable(ledger, ticket)
@@ -43,15 +50,16 @@ def put_for_review(
         _put_notes(notes)
     if stored.retired:
         say("its incident is no longer found in its drop: there is nothing to decide")
-        return
+        return stored.draft_sha256
     say(
         f"to decide: fabric-pipeline review {ticket} --approve --reviewer NAME --draft "
-        f"{stored.draft_sha256}   (or --reject --reason WHY)"
+        f"{stored.draft_sha256}   (or --reject --reason WHY; --decide asks)"
     )
     say(
         f"to change it: fabric-pipeline tickets edit {ticket} --set FIELD=VALUE --editor NAME "
         f"--reason WHY --draft {stored.draft_sha256}"
     )
+    return stored.draft_sha256
 
 
 def put_diff(diff: str) -> None:
@@ -108,7 +116,12 @@ def _put_draft(ledger: Ledger, stored: StoredDraft, draft: TicketDraft, *, full:
             "run its drop again with --force"
         )
     put()
-    put(ticket_text(draft, full=full))
+    put(ticket_text(draft, full=full, columns=_columns()))
+
+
+def _columns() -> int:
+    """Columns of the terminal; a pipe and an e-mail get the usual ones."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
 
 
 def _put_finding(draft: TicketDraft) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fabric_pipeline.cli.completion import drop_names
 from fabric_pipeline.cli.output import plain, put, put_json, put_table, say
 
 if TYPE_CHECKING:
@@ -53,7 +54,11 @@ def run(
 
 def publish(
     drop: Annotated[
-        str | None, typer.Argument(help="Drop id; none means every drop with an approved ticket.")
+        str | None,
+        typer.Argument(
+            help="Drop id; none means every drop with an approved ticket.",
+            autocompletion=drop_names,
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was published as JSON.")] = False,
 ) -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shutil
+import sys
+from typing import Annotated, Any
 
 import typer
 
 from fabric_pipeline.cli.output import put_json, put_table, say
 from fabric_pipeline.settings import DAGSTER_PORT, PORTAL_PORT
+
+# Columns of a terminal from which tool and versions fit beside id and yield; a pipe is wide enough.
+_WIDE = 130
+_BESIDE = 62  # columns that id, yield and the gaps take at most
 
 
 def dev(
@@ -96,11 +102,7 @@ def doctor(
         if json:
             put_json(rows)
         else:
-            put_table(
-                ("format", "reads", "reader"),
-                [(r["format"], r["reads"], r["reader"]) for r in rows],
-                widest=80,
-            )
+            _put_formats(rows)
         return
     checks = examine(load_settings())
     if json:
@@ -113,3 +115,17 @@ def doctor(
         )
     if any(check.state == "broken" for check in checks):
         raise typer.Exit(1)
+
+
+def _put_formats(rows: list[dict[str, Any]]) -> None:
+    """The formats as a table; a narrow terminal shows readers in place of tools and versions."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if columns is not None and columns < _WIDE:
+        cells = [(r["format"], r["reads"], r["reader"]) for r in rows]
+        put_table(("format", "reads", "reader"), cells, widest=80)
+        return
+    noted = [
+        (r["format"], r["reads"], r["tool"] or "no note", r["versions"] or "no note") for r in rows
+    ]
+    widest = 200 if columns is None else (columns - _BESIDE) // 2
+    put_table(("format", "reads", "tool", "versions seen"), noted, widest=widest)

@@ -12,6 +12,8 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Group
 from rich.text import Text
 
+from fabric_pipeline.cli.output import plain
+
 Lines = list[Text]
 
 
@@ -87,6 +89,13 @@ def wrapped(words: str, width: int, *, indent: str = "", style: str = "") -> Lin
     return [text(indent, (row, style)) for row in rows]
 
 
+def after(head: Text, words: str, width: int, *, indent: str = "    ", style: str = "") -> Lines:
+    """A sentence behind a styled beginning; on lines of its own where it does not fit."""
+    if head.cell_len + cell_len(words) <= width:
+        return [head.append(words, style)]
+    return [head, *wrapped(words, width, indent=indent, style=style)]
+
+
 def packed(pieces: Iterable[Text], width: int, *, gap: int = 3, indent: int = 0) -> Lines:
     """Pieces one after the other, a new line where the next does not fit."""
     lines: Lines = []
@@ -99,11 +108,48 @@ def packed(pieces: Iterable[Text], width: int, *, gap: int = 3, indent: int = 0)
 
 
 def picture(lines: Iterable[Text], width: int) -> Group:
-    """The finished picture: no line wider than `width`, no blanks at the ends of lines."""
+    """The finished picture: no line wider than `width`, no blanks at the ends of lines.
+
+    The one way out of every picture: a character that steers a terminal is replaced even if the
+    view that wrote it forgot to.
+    """
     finished = []
     for line in lines:
+        if not line.plain.isprintable():
+            line.plain = plain(line.plain)
         line.rstrip()
         line.truncate(width, overflow="crop")
         line.end = "\n"
         finished.append(line)
     return Group(*finished)
+
+
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[Text]], width: int, *, gap: int = 2
+) -> Lines:
+    """An aligned table, or [] when its widest row does not fit: the caller has another form then.
+
+    The last column is not padded. A column without any content is left out.
+    """
+    used = [n for n in range(len(head)) if any(row[n].cell_len for row in rows)]
+    widths = {n: max([cell_len(head[n]), *(row[n].cell_len for row in rows)]) for n in used}
+    if sum(widths.values()) + gap * (len(used) - 1) > width:
+        return []
+    between = " " * gap
+    lines = [text((between.join(head[n].ljust(widths[n]) for n in used), "dim"))]
+    for row in rows:
+        line = text()
+        for n in used:
+            line.append(between if n != used[0] else "").append_text(padded(row[n], widths[n]))
+        lines.append(line)
+    return lines
+
+
+def bullets(sentences: Iterable[str], width: int) -> Lines:
+    """Sentences as a list, wrapped under their dashes."""
+    lines: Lines = []
+    for sentence in sentences:
+        first, *rest = wrapped(sentence, width - 4) or [text()]
+        lines.append(text("  - ").append_text(first))
+        lines += [text("    ").append_text(row) for row in rest]
+    return lines

@@ -13,11 +13,16 @@ import typer
 from typer.core import TyperGroup
 
 from fabric_pipeline.cli import repair_commands
+from fabric_pipeline.cli.completion import drop_names, ticket_names
 from fabric_pipeline.cli.output import plain, put, put_json, put_table, say
 
 if TYPE_CHECKING:
     from fabric_pipeline.settings import Settings
     from fabric_pipeline.store.ledger import Ledger
+
+
+# A pipe gets whole words: no title is longer.
+_WHOLE = 4_000
 
 
 class ShowByDefault(TyperGroup):
@@ -39,8 +44,12 @@ tickets = typer.Typer(
 
 @tickets.command()
 def show(
-    ticket: Annotated[str | None, typer.Argument(help="Show one ticket whole.")] = None,
-    drop: Annotated[str | None, typer.Option("--drop", help="Only of this drop.")] = None,
+    ticket: Annotated[
+        str | None, typer.Argument(help="Show one ticket whole.", autocompletion=ticket_names)
+    ] = None,
+    drop: Annotated[
+        str | None, typer.Option("--drop", help="Only of this drop.", autocompletion=drop_names)
+    ] = None,
     sheet: Annotated[
         Path | None, typer.Option("--sheet", help="Write the printable sheet (HTML) to this file.")
     ] = None,
@@ -69,7 +78,10 @@ def show(
 
 @tickets.command("edit")
 def change(
-    ticket: Annotated[str, typer.Argument(help="Ticket id, such as T-0123456789ab.")],
+    ticket: Annotated[
+        str,
+        typer.Argument(help="Ticket id, such as T-0123456789ab.", autocompletion=ticket_names),
+    ],
     source: Annotated[
         Path | None,
         typer.Option("--from", help="JSON or YAML file: field names and their new values."),
@@ -112,7 +124,10 @@ def change(
 
 @tickets.command()
 def history(
-    ticket: Annotated[str, typer.Argument(help="Ticket id, such as T-0123456789ab.")],
+    ticket: Annotated[
+        str,
+        typer.Argument(help="Ticket id, such as T-0123456789ab.", autocompletion=ticket_names),
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show all that happened to a ticket, oldest first: drafts, edits with diffs, reviews, repairs."""
@@ -141,6 +156,8 @@ tickets.command()(repair_commands.repaired)
 
 
 def _put_list(ledger: Ledger, drop: str | None, *, json: bool) -> None:
+    from fabric_pipeline.cli.screen import screen
+    from fabric_pipeline.cli.ticket_table import PLAIN_HEAD, plain_ticket, ticket_table
     from fabric_pipeline.workflows.lifecycle import states
 
     rows = ledger.tickets(drop)
@@ -154,25 +171,18 @@ def _put_list(ledger: Ledger, drop: str | None, *, json: bool) -> None:
             ]
         )
         return
-    put_table(
-        ("ticket", "state", "priority", "drafter", "incident is", "drop", "title"),
-        [
-            (
-                row.ticket_id,
-                row.state,
-                row.priority,
-                f"{row.drafter}, edited" if row.edited_by else row.drafter,
-                lives.get(row.incident_id, ""),
-                row.drop,
-                row.title,
-            )
-            for row in rows
-        ],
-        widest=90,
-    )
+    to = screen()
+    if to.is_terminal:
+        to.show(ticket_table(rows, lives, to.signs, to.width))
+    else:
+        plain_rows = [plain_ticket(row, lives.get(row.incident_id, "")) for row in rows]
+        put_table(PLAIN_HEAD, plain_rows, widest=_WHOLE)
     for row in rows:
         if row.expired:
             put(f"{row.ticket_id}: {plain(row.expired)}")
+    waiting = next((row.ticket_id for row in rows if row.state == "awaiting"), "")
+    if waiting:
+        say(f"read one: fabric-pipeline review {waiting}   (all that wait: fabric-pipeline review)")
 
 
 def _write_sheet(

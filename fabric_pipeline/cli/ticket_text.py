@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric_pipeline.incidents.ticket import TicketDraft
-from fabric_pipeline.workflows.outbox_text import ticket_lines, wrapped
+from fabric_pipeline.workflows.outbox_text import WIDTH, narrowed, ticket_lines, wrapped
 
 
-def ticket_text(draft: TicketDraft, *, full: bool = False) -> str:
-    """The whole draft in 100 columns with the letter of each field's origin.
+def ticket_text(draft: TicketDraft, *, full: bool = False, columns: int = WIDTH) -> str:
+    """The whole draft with the letter of each field's origin, in 100 columns or what the terminal has.
 
     `full` also prints the answers of failed attempts; otherwise only how many failed, and why.
     """
-    return "\n".join([*ticket_lines(draft), *_account(draft, full=full)])
+    with narrowed(columns):
+        return "\n".join([*ticket_lines(draft), *_account(draft, full=full)])
 
 
 def _account(draft: TicketDraft, *, full: bool) -> Iterator[str]:

@@ -6,6 +6,7 @@ sign a node, and only nodes with trouble are opened. One node in full is `node_v
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.cells import cell_len
@@ -21,7 +22,7 @@ from fabric_pipeline.cli.fabric_style import (
     plural,
     span_text,
 )
-from fabric_pipeline.cli.link_list import LinkList, on_no_link, state_counts
+from fabric_pipeline.cli.link_list import LinkList, on_no_link, state_sums
 from fabric_pipeline.cli.node_card import card_width, name_style, node_card, ticks
 from fabric_pipeline.cli.text_layout import (
     Lines,
@@ -33,6 +34,7 @@ from fabric_pipeline.cli.text_layout import (
     text,
     wrapped,
 )
+from fabric_pipeline.workflows.fabric_link_columns import NOWHERE
 from fabric_pipeline.workflows.fabric_view_model import (
     STATES,
     TROUBLE,
@@ -53,15 +55,31 @@ _CARD_GAP = (2, 6)
 
 def render_topology(view: FabricView, *, width: int, unicode: bool = True) -> Group:
     """The whole fabric, no line wider than `width` columns."""
-    signs = glyphs(unicode)
-    lines = heading(view, signs, width)
-    lines += _switches(view, signs, width)
+    return picture(topology_lines(view, glyphs(unicode), width=width, list_width=width), width)
+
+
+def topology_lines(
+    view: FabricView,
+    signs: Glyphs,
+    *,
+    width: int,
+    list_width: int,
+    fresh: Sequence[Text] = (),
+    chart: Sequence[Text] = (),
+) -> Lines:
+    """The fabric as lines: the drawing in `width` columns, the list under it in `list_width`.
+
+    `fresh` stands under the heading, `chart` between the drawing and the list.
+    """
+    lines = [*heading(view, signs, width), *fresh, *_switches(view, signs, width)]
     if len(view.nodes) <= _OPEN_NODES:
         lines += [text(), *_racks(view.racks, signs, width)]
     else:
         lines += _floor(view, signs, width)
-    lines += [text(), *legend(signs, width), *troubles(view, signs, width)]
-    return picture(lines, width)
+    lines += [text(), *legend(signs, width)]
+    if chart:
+        lines += [text(), *chart]
+    return lines + troubles(view, signs, list_width)
 
 
 def heading(view: FabricView, signs: Glyphs, width: int) -> Lines:
@@ -84,7 +102,7 @@ def heading(view: FabricView, signs: Glyphs, width: int) -> Lines:
         plural(len(view.links), "link"),
     ]
     lines += packed([text((piece, MUTED)) for piece in said], width)
-    lines += packed([*state_counts(view.links, signs), *_one_sided(view)], width)
+    lines += packed([*state_sums(_states(view), signs), *_one_sided(view)], width)
     for note in view.notes:
         lines += wrapped(note, width, style=COLOURS["watch"])
     return lines
@@ -125,11 +143,17 @@ def troubles(view: FabricView, signs: Glyphs, width: int) -> Lines:
     return [text(), text((said, TITLE))]
 
 
+def _states(view: FabricView) -> Counter[str]:
+    return sum(view.links.counts().values(), Counter())
+
+
 def _one_sided(view: FabricView) -> list[Text]:
-    number = sum(
-        link.state != "no_data" and any(end.reading.state == "no_data" for end in link.ends)
-        for link in view.links
-    )
+    """How many links gave data at one end alone; over columns, for there may be 170,000."""
+    silent = STATES.index("no_data")
+    near, far = view.links.end_states
+    has_far = view.links.columns.reading[1] != NOWHERE
+    is_half = (view.links.states != silent) & ((near == silent) | ((far == silent) & has_far))
+    number = int(is_half.sum())
     return [text((f"({number:,} measured at one end only)", MUTED))] if number else []
 
 
@@ -145,7 +169,7 @@ def _switches(view: FabricView, signs: Glyphs, width: int) -> Lines:
             shown = [switch for switch in all_of if switch.state in TROUBLE][:_OPEN_SWITCHES]
         title = f"{(signs.name(tier, 10) or 'switch').upper():<7} "
         lines.append(text())
-        lines += flow(_switch_tiles(shown, signs), width, first=title)
+        lines += flow(_switch_tiles(shown, signs, width - len(title)), width, first=title)
         if len(shown) < len(all_of):
             lines.append(_hidden_switches(all_of, shown, "" if shown else title, signs))
     return lines
@@ -170,7 +194,8 @@ def _hidden_switches(
     return line
 
 
-def _switch_tiles(switches: Sequence[SwitchView], signs: Glyphs) -> list[Text]:
+def _switch_tiles(switches: Sequence[SwitchView], signs: Glyphs, room: int) -> list[Text]:
+    """Name, place and a tick for each port; of more ports than there is room for, the sums."""
     names = [signs.name(switch.name, 24) for switch in switches]
     places = [
         " ".join(signs.name(p, 12) for p in (switch.rack, switch.unit) if p) for switch in switches
@@ -183,8 +208,11 @@ def _switch_tiles(switches: Sequence[SwitchView], signs: Glyphs) -> list[Text]:
         tile.append_text(padded(text((place, MUTED)), place_width)).append(
             " " if place_width else ""
         )
-        groups = by_far_tier(switch.ports)
-        tile.append_text(text(" ").join(ticks(group, signs) for group in groups))
+        drawn = text(" ").join(ticks(group, signs) for group in by_far_tier(switch.ports))
+        if tile.cell_len + drawn.cell_len > room:
+            sums = state_sums(Counter(port.state for port in switch.ports), signs)
+            drawn = text("  ").join([text((plural(len(switch.ports), "port"), MUTED)), *sums])
+        tile.append_text(drawn)
         tiles.append(tile)
     width = max((tile.cell_len for tile in tiles), default=0)
     return [padded(tile, width) for tile in tiles]

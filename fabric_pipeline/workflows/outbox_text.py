@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from fabric_pipeline.incidents.ticket import TicketDraft
 from fabric_pipeline.workflows.field_origins import LETTERS, MEANINGS, letter
@@ -24,6 +26,8 @@ from fabric_pipeline.workflows.ticket_words import (
 )
 
 WIDTH = 100
+_NARROWEST = 40
+_columns = ContextVar("columns", default=WIDTH)
 _LABEL = 15
 # Fields that matter to whoever stands in front of the rack: said to be missing when they are.
 _NEEDED = frozenset(
@@ -56,6 +60,16 @@ _DESK = (
 )  # fmt: skip
 
 
+@contextmanager
+def narrowed(columns: int) -> Iterator[None]:
+    """Lines made inside are wrapped for a terminal of so many columns, never wider than `WIDTH`."""
+    token = _columns.set(min(WIDTH, max(_NARROWEST, columns)))
+    try:
+        yield
+    finally:
+        _columns.reset(token)
+
+
 def ticket_lines(draft: TicketDraft) -> Iterator[str]:
     """The whole ticket line by line; sections without content are left out."""
     yield from wrapped(draft.text.title, f"[{letter('title')}] ")
@@ -85,12 +99,16 @@ def ticket_lines(draft: TicketDraft) -> Iterator[str]:
 
 
 def wrapped(text: str, head: str = "") -> list[str]:
-    """The text in lines of 100 columns behind `head`; nothing when there is no text."""
+    """The text in lines of 100 columns (or `narrowed`) behind `head`; nothing when there is no text."""
     shown = one_line(text)
+    if not shown:
+        return []
     indent = " " * len(head)
-    return (
-        textwrap.wrap(shown, WIDTH, initial_indent=head, subsequent_indent=indent) if shown else []
-    )
+    columns = _columns.get()
+    return textwrap.wrap(
+        shown, columns, initial_indent=head, subsequent_indent=indent,
+        break_on_hyphens=columns == WIDTH,
+    )  # fmt: skip
 
 
 def _section(head: str, lines: Iterator[str]) -> Iterator[str]:

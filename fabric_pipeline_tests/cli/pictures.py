@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from math import nan
 from typing import Any
 
 from rich.cells import cell_len
@@ -12,7 +13,7 @@ from rich.console import Console, RenderableType
 
 from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.model.topology import Topology
-from fabric_pipeline.workflows.fabric_view_build import Builder
+from fabric_pipeline.workflows.fabric_view_build import Builder, columns_of_rows
 from fabric_pipeline.workflows.fabric_view_model import EndReading, FabricView, RackView
 from fabric_pipeline.workflows.fabric_view_state import FabricState
 
@@ -52,7 +53,7 @@ def large_view(nodes: int) -> FabricView:
     builder = Builder(FabricState(readings=bad if nodes >= 1000 else {}), is_judged=True)
     builder.place(Topology([TopologyPart(nodes=stated)]))
     view = FabricView("large", has_topology=True, is_judged=True)
-    view.links = [*builder.links(_links(names)), *builder.leftovers()]
+    view.links = builder.links(columns_of_rows(_links(names, builder.marked)))
     racks: dict[str, RackView] = {}
     for node in sorted(builder.sorted_nodes(), key=lambda node: node.name):
         racks.setdefault(node.rack, RackView(node.rack, node.row)).nodes.append(node)
@@ -60,12 +61,12 @@ def large_view(nodes: int) -> FabricView:
     return view
 
 
-def _links(names: list[str]) -> Iterator[tuple[Any, ...]]:
+def _links(names: list[str], marked: Mapping[tuple[str, str], int]) -> Iterator[tuple[Any, ...]]:
     for place, name in enumerate(names):
         for gpu in range(8):
             for link in range(18):
                 near, far = f"gpu{gpu}/nvlink-{link}", f"nvswitch-{link * 4 // 18}"
-                yield (near, "nvlink", name, near, name, f"{far}/port-{gpu * 5 + link % 5}", 2, None, "", "", "measured", "measured",
-                       f"gpu{gpu}", far)  # fmt: skip
+                yield (near, "nvlink", name, near, name, f"{far}/port-{gpu * 5 + link % 5}", 2, nan, "", "", marked.get((name, near), 1), 1)  # fmt: skip
             near, far = f"mlx5_{gpu}", f"leaf-{place // 32 * 8 + gpu}"
-            yield (near, "infiniband", name, f"{near}/1", "", f"{far}/port-{place % 32}", 4, None, "", "", "measured", "measured", near, far)  # fmt: skip
+            port = f"{near}/1"
+            yield (near, "infiniband", name, port, "", f"{far}/port-{place % 32}", 4, nan, "", "", marked.get((name, port), 1), 1)  # fmt: skip

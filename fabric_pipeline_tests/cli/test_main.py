@@ -54,7 +54,9 @@ def test_every_command_has_help_and_says_what_it_does() -> None:
     walk(get_command(app), "fabric-pipeline")
 
 
-@pytest.mark.parametrize("words", [["nonsense"], ["run", "--nonsense"], ["review"], ["synth"]])
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["run", "--nonsense"], ["review", "--approve"], ["synth"]]
+)
 def test_wrong_use_is_2(shell: Shell, words: list[str]) -> None:
     answer = shell(*words)
     assert answer.code == 2
@@ -79,6 +81,10 @@ def test_a_wrong_path_is_3_with_its_name_and_a_remedy(
         ["publish", "no-such-drop"],
         ["topology", "no-such-drop"],
         ["matrix", "no-such-drop"],
+        ["matrix", "--kind", "p2p", "no-such-drop"],
+        ["compare", "no-such-drop", "small"],
+        ["topology", "--rack", "no-such-rack"],
+        ["topology", "--link", "no-such:link"],
     ],
 )
 def test_what_does_not_exist_is_4(shell: Shell, home: Settings, words: list[str]) -> None:
@@ -90,9 +96,9 @@ def test_before_the_first_run_the_commands_say_what_to_do(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FABRIC_HOME", str(tmp_path / "new"))
-    for words in (["audit", "query", "select 1"], ["audit", "tables"], ["topology"], ["matrix"]):
+    for words in (["audit", "query", "select 1"], ["audit", "tables"], ["topology"], ["matrix"], ["compare"]):  # fmt: skip
         assert "run" in refused(shell, 4, *words)
-    for words in (["incidents", "--json"], ["tickets", "--json"]):
+    for words in (["incidents", "--json"], ["tickets", "--json"], ["review", "--json"]):
         assert shell(*words).json == []
     assert "nothing is approved" in refused(shell, 5, "publish")
 
@@ -151,3 +157,32 @@ def test_doctor_is_1_when_something_is_broken(shell: Shell, home: Settings) -> N
     answer = shell("doctor", "--json")
     assert answer.code == 1
     assert {check["what"] for check in answer.json if check["state"] == "broken"} == {"ledger"}
+
+
+def test_formats_are_listed_with_tool_and_versions(shell: Shell) -> None:
+    answer = shell("doctor", "--formats")
+    assert (answer.code, answer.err) == (0, "")
+    head, _, *rows = answer.out.splitlines()
+    assert head.split() == ["format", "reads", "tool", "versions", "seen"]
+    assert len(rows) == len(doctor.readable_formats())
+    assert any(row.startswith("dcgmi_dmon ") and row.endswith("DCGM 3.1.8") for row in rows)
+
+
+@pytest.mark.parametrize(("columns", "last"), [(100, "reader"), (140, "seen"), (250, "seen")])
+def test_formats_fit_the_terminal(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, columns: int, last: str
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = shell("doctor", "--formats").out.splitlines()
+    assert lines[0].split()[-1] == last
+    assert max(map(len, lines)) <= columns
+
+
+def test_formats_in_json_carry_the_notes_of_the_readers(shell: Shell) -> None:
+    rows = {row["format"]: row for row in shell("doctor", "--formats", "--json").json}
+    row = rows["ibdiagnet2_lst"]
+    assert {"format", "reads", "reader", "tool", "versions", "recognised_by", "gives", "traps"} == {
+        *row
+    }
+    assert any("hexadecimal" in trap for trap in row["traps"])

@@ -130,6 +130,16 @@ def test_a_wide_terminal_puts_racks_side_by_side_and_a_narrow_one_below_each_oth
         assert all(line.count("── rack") == columns for line in heads)
 
 
+def test_ports_of_a_large_switch_are_summed_where_their_ticks_do_not_fit(tmp_path: Path) -> None:
+    part = topology([f"ada-{number:02d}" for number in range(40)])
+    lake = Lake(tmp_path).topology(part).counters(all_ends(part)).incidents()
+    lake.spikes(spike(("", "leaf-0/port-70"), "replay", 4000.0, severity="warning"))
+    view = load_fabric_view(lake.settings)
+    for width, shown in ((60, "81 ports  ◇ 1 watch  · 80 healthy"), (120, "·◇·········· ·")):
+        line = next(x for x in printed(render_topology(view, width=width), width).splitlines() if "leaf-0" in x)  # fmt: skip
+        assert shown in line
+
+
 def test_nothing_found_is_said_plainly(tmp_path: Path) -> None:
     quiet = load_fabric_view(healthy_lake(tmp_path).settings)
     assert "No measured link stands out." in printed(render_topology(quiet, width=80), 80)
