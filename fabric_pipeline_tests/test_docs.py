@@ -15,8 +15,8 @@ from typer.main import get_command
 from fabric_pipeline import settings
 from fabric_pipeline.cli.main import app
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.workflows.doctor import readable_formats
-from fabric_pipeline.workflows.reference_pages import reference_files, write_reference
+from fabric_pipeline.workflows.format_pages import formats_page
+from fabric_pipeline.workflows.reference_pages import reference_files, write_pages, write_reference
 from fabric_pipeline_tests.pipeline_runs import ROOT
 
 DOCS = ROOT / "docs"
@@ -102,9 +102,16 @@ def test_every_setting_is_documented() -> None:
     assert sorted(name for name in variables if name not in everything_written()) == []
 
 
-def test_every_format_is_documented() -> None:
-    page = (REFERENCE / "formats.md").read_text("utf-8")
-    assert [one["format"] for one in readable_formats() if f"`{one['format']}`" not in page] == []
+def test_the_page_of_formats_is_what_the_notes_of_the_readers_would_write() -> None:
+    assert (DOCS / "formats.md").read_text("utf-8") == formats_page(), "run `make docs`"
+
+
+def test_one_command_writes_the_reference_and_the_page_beside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "docs" / "reference"
+    folder.mkdir(parents=True)
+    write_pages(folder)
+    assert (folder.parent / "formats.md").read_text("utf-8") == formats_page()
+    assert (folder / "counters.md").is_file()
 
 
 def test_decisions_are_numbered_without_gaps_and_say_their_number() -> None:

@@ -100,12 +100,30 @@ class SourceFile:
         return [line.removesuffix("\r") for line in lines]
 
 
+@dataclass(frozen=True, slots=True)
+class FormatNote:
+    """What people should know of a format; `docs/formats.md` and `doctor --formats` show it.
+
+    `tool`: the command or product that writes it. `versions`: whose output was read, or `not
+    stated`. `recognised_by`: what in the content gives it away. `gives`: which counters and facts
+    come out, in words. `traps`: what the reader refuses to conclude and what is easily misread,
+    one sentence each.
+    """
+
+    tool: str
+    versions: str
+    recognised_by: str
+    gives: str
+    traps: tuple[str, ...]
+
+
 class Reader(Protocol):
     """A reader of one format id.
 
-    `yields` lists which of `readings`, `events`, `timings`, `runs`, `topology` it can produce, so
-    that a pipeline step opens only the files it needs. `version` changes when the same file would
-    read differently.
+    `yields` lists which of `readings`, `events`, `timings`, `runs`, `topology` it can produce (files
+    with topology are read first). `version` changes when the same file would read differently; it is
+    stored with every row. A reader may also have a class attribute `note`, a `FormatNote`; it is no
+    member of this protocol because a reader without one works just as well.
     """
 
     format_id: ClassVar[str]
@@ -119,6 +137,12 @@ class Reader(Protocol):
     def read(self, file: SourceFile) -> ReadResult:
         """Read the whole file. Never raises for content; see module docstring."""
         ...
+
+
+def note_of(reader: Reader) -> FormatNote | None:
+    """The note of a reader; None for a reader that has none (somebody else's may lack it)."""
+    note = getattr(reader, "note", None)
+    return note if isinstance(note, FormatNote) else None
 
 
 def _decode(data: bytes) -> str:

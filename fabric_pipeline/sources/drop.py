@@ -1,7 +1,8 @@
 """A drop: the files it consists of, their hashes, and what is known of each from its surroundings.
 
 Listing and hashing happen here; reading the content belongs to the readers, `drop.yaml` to
-`sources.drop_meta`, and whether a drop was seen before is the ledger's to say.
+`sources.drop_meta`, opening archives to `workflows.unpacked`, and whether a drop was seen before is the
+ledger's to say.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fabric_pipeline.errors import BadInputError
@@ -30,15 +31,49 @@ _NOT_A_HOST = re.compile(
 )
 
 
+# Words in the name of an archive that say what it is for, not on which host it was made.
+_NOT_A_TITLE = re.compile(
+    r"(?:^|[-_.])(?:report|bundle|archive|backup|dump|diag\w*|support|collect\w*|sos\w*|nvidia|dcgm\w*|ufm|nccl"
+    r"|kern|syslog|messages|journal|telemetry|metrics|counters|traces?|\d{4,})(?:[-_.]|\d*$)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Where a file lay that came out of an archive.
+
+    `place`: its path in the archive, as `drop.yaml` may name it; `folders`: those that may be named
+    after a host, innermost first; `titles`: names of the archives around it without their endings.
+    """
+
+    place: str
+    folders: tuple[str, ...]
+    titles: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """One file as it was when the drop was listed."""
+    """One file as it was when the drop was listed.
+
+    `archive`: kind of an archive whose `inside` files are listed behind it. `problem`: why a file or an
+    entry of an archive is not read, or what is wrong with an archive that was opened.
+    """
 
     path: Path
     name: str
     size: int
     mtime_ns: int
     sha256: str
+    within: Within | None = None
+    archive: str = ""
+    inside: int = 0
+    problem: str = ""
+
+    @property
+    def is_data(self) -> bool:
+        """True for a file that is given to the readers."""
+        return not (self.archive or self.problem)
 
     def is_unchanged(self) -> bool:
         """True while size and modification time are those of the listing."""
@@ -53,25 +88,32 @@ class FileStamp:
 class Drop:
     """A drop on disk: where it lies, its files in a fixed order, and its description.
 
-    `problems` name files that could not be listed or read, each with what to do.
+    `files` are those delivered, `listing` the same with what came out of archives (empty before they
+    were opened; a description that came out of one is named `drop.yaml` there). `problems` name files
+    that could not be listed or read, each with what to do.
     """
 
     path: Path
     files: tuple[FileStamp, ...]
     meta: DropMeta
     problems: tuple[str, ...] = field(default=())
+    listing: tuple[FileStamp, ...] = field(default=())
 
     @property
     def content_sha256(self) -> str:
-        """Hash over names and contents of all files; the same bytes give the same hash anywhere."""
+        """Hash over names and contents of all files as delivered; the same bytes give the same hash anywhere."""
         digest = hashlib.sha256()
         for stamp in self.files:
             digest.update(f"{stamp.name}\0{stamp.sha256}\n".encode())
         return digest.hexdigest()
 
+    def stamps(self) -> tuple[FileStamp, ...]:
+        """All files, archives and refused entries in their order; no name is there twice."""
+        return self.listing or self.files
+
     def data_files(self) -> tuple[FileStamp, ...]:
-        """All files but the description itself."""
-        return tuple(stamp for stamp in self.files if stamp.name != DROP_YAML)
+        """The files to be read: all but the description itself and what is set apart."""
+        return tuple(one for one in self.stamps() if one.name != DROP_YAML and one.is_data)
 
     def source(
         self,
@@ -84,17 +126,33 @@ class Drop:
         return SourceFile(stamp.path, stamp.name, stamp.sha256, hints, open_table)
 
     def _hints(self, stamp: FileStamp, known_nodes: frozenset[str]) -> Hints:
+        places = {stamp.name, stamp.within.place if stamp.within else stamp.name}
         for pattern, node, time in self.meta.files:
-            if fnmatch.fnmatch(stamp.name, pattern):
-                return Hints(
-                    node or self._folder_node(stamp, known_nodes), time, self.meta.timezone
-                )
-        return Hints(self._folder_node(stamp, known_nodes), None, self.meta.timezone)
+            if any(fnmatch.fnmatch(place, pattern) for place in places):
+                return Hints(node or self._node(stamp, known_nodes), time, self.meta.timezone)
+        return Hints(self._node(stamp, known_nodes), None, self.meta.timezone)
 
-    def _folder_node(self, stamp: FileStamp, known_nodes: frozenset[str]) -> str:
+    def _node(self, stamp: FileStamp, known_nodes: frozenset[str]) -> str:
+        """The host that a folder, or an archive, is named after; "" when none is."""
+        if stamp.within is None:
+            return self._named_after_a_host(self._folder(stamp), known_nodes)
+        for folder in stamp.within.folders:
+            if node := self._named_after_a_host(folder, known_nodes):
+                return node
+        for title in stamp.within.titles:
+            node = self._named_after_a_host(title, known_nodes)
+            if node and (
+                title in known_nodes or self.meta.node_pattern or not _NOT_A_TITLE.search(title)
+            ):
+                return node
+        return ""
+
+    def _folder(self, stamp: FileStamp) -> str:
         folder, slash, _ = stamp.name.partition("/")
-        if not slash or (stamp.path.is_absolute() and not stamp.path.is_relative_to(self.path)):
-            return ""
+        is_elsewhere = stamp.path.is_absolute() and not stamp.path.is_relative_to(self.path)
+        return "" if not slash or is_elsewhere else folder
+
+    def _named_after_a_host(self, folder: str, known_nodes: frozenset[str]) -> str:
         if folder in known_nodes:
             return folder
         if self.meta.node_pattern:
@@ -129,7 +187,7 @@ def loose_files(paths: list[Path]) -> Drop:
             if is_folder and stamp.name == DROP_YAML:
                 problems.append(f"{name}: describes its folder only when that is given alone")
             else:
-                stamps.setdefault(name, _renamed(stamp, name))
+                stamps.setdefault(name, replace(stamp, name=name))
     return Drop(Path("/"), tuple(stamps.values()), DropMeta(), tuple(problems))
 
 
@@ -208,7 +266,3 @@ def _refusal(path: Path, root: Path) -> str:
 def _shown(name: str) -> str:
     """A name as text; bytes of it that are not UTF-8 are written out as escapes."""
     return os.fsencode(name).decode("utf-8", errors="backslashreplace")
-
-
-def _renamed(stamp: FileStamp, name: str) -> FileStamp:
-    return FileStamp(stamp.path, name, stamp.size, stamp.mtime_ns, stamp.sha256)

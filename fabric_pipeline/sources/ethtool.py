@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.model.records import Reading, ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.lines import (
     body_lines,
     count_hits,
@@ -66,6 +66,21 @@ class EthtoolStatsReader:
     format_id: ClassVar[str] = "ethtool_stats"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ethtool -S",
+        versions="mlx5 driver, versions not stated; names of bnxt_en and ice",
+        recognised_by="the heading `NIC statistics`, or several rows of known counters",
+        gives=(
+            "symbol errors, CRC, drops, discards, pause, link-down events, uncorrectable blocks, "
+            "traffic, errors of each lane"
+        ),
+        traps=(
+            "Errors of a lane are counted before error correction, so they are corrected bits.",
+            "Statistics without a canonical counter are kept uninterpreted.",
+            "A listing without its command does not say which interface it is.",
+            "No time stamps: one listing tells no rate.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the heading or several known counters."""

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from fabric_pipeline.model.components import normalise_pci
 from fabric_pipeline.model.records import FabricEvent, ReadResult, RejectedLine
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.kernel_log.frames import MAX_LINE, FrameReader, KernelLine
 from fabric_pipeline.sources.kernel_log.sxid_catalog import sxid_meaning
 
@@ -82,6 +82,18 @@ class FabricManagerLogReader:
     format_id: ClassVar[str] = "fabricmanager_log"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="NVIDIA Fabric Manager, its log or journal",
+        versions="not stated; wording of February 2025 and a newer one",
+        recognised_by="lines that only Fabric Manager writes, or `detected NVSwitch ... error`",
+        gives="NVSwitch errors with switch, port and SXid number; a manager that did not start",
+        traps=(
+            "A manager that gave up blames no link.",
+            "Errors that name no link are watched, never charged to one.",
+            "Non-fatal errors are context.",
+            "The set-up of multicast teams is normal chatter and only counted.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """By the share of lines that only Fabric Manager writes."""

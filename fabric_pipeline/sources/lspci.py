@@ -22,7 +22,7 @@ from fabric_pipeline.model.records import (
     TopologyPart,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 
 MAX_LINE = 4096
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -104,6 +104,25 @@ class LspciVerboseReader:
     format_id: ClassVar[str] = "lspci_verbose"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="lspci -vv, -vvv",
+        versions="not stated",
+        recognised_by="LnkCap, LnkSta or error status lines below device headers",
+        gives=(
+            "PCIe width, speed and generation of every link with their maxima; sticky error bits,"
+            " NUMA nodes and serial numbers as facts"
+        ),
+        traps=(
+            "Sticky error bits have no date and no count; they are facts, not events.",
+            (
+                "`(downgraded)` means little on idle GPUs, management devices and spare ports; it"
+                " is kept as the tool's mark."
+            ),
+            "Without root the link state is denied: unknown, not healthy.",
+            "An excerpt that begins below its header has no address.",
+            "The output names no host and no time.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Link capability or status lines below device headers."""
@@ -268,6 +287,13 @@ class LspciListReader:
     format_id: ClassVar[str] = "lspci_list"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="lspci, lspci -nn, -mm",
+        versions="not stated",
+        recognised_by="mostly lines of one device each, and no link state anywhere",
+        gives="GPUs, NVSwitches and network cards by PCI address",
+        traps=("It has no width, speed or error; those stay unknown.",),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Most lines are device headers and none tells a link state."""

@@ -17,7 +17,7 @@ from fabric_pipeline.model.records import (
     ReadResult,
     RejectedLine,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.normalized.fields import MAX_NUMBER
 from fabric_pipeline.sources.normalized.topology_fields import is_name
 
@@ -34,6 +34,20 @@ class ReferenceCaseReader:
     format_id: ClassVar[str] = "reference_case"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="a reference case: the snapshot of one node",
+        versions="both reference shapes",
+        recognised_by="a JSON object with node_id beside fabric_errors or fabric_interface",
+        gives=(
+            "CRC and replay totals of one node's links, and its all-reduce latency or step time "
+            "with the stated baseline"
+        ),
+        traps=(
+            "Replays of a PCIe link are counted as PCIe replays, not as NVLink replays.",
+            "Totals have no time; what they amount to an hour is not known from here.",
+            "A number that is none is refused by its name.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when node_id stands beside one of the two shapes' own keys."""

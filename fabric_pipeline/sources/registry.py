@@ -16,6 +16,7 @@ from fabric_pipeline.sources.base import Reader, SourceFile
 
 ENTRY_POINT_GROUP = "fabric_pipeline.sources"
 UNKNOWN_FORMAT = "unknown"
+_MEMBERS = ("version", "yields", "score", "read")  # of sources.base.Reader, beside the format id
 _CERTAIN = 98  # only readers of our own contract, which nothing else can look like, are this sure
 
 _PACKAGE = "fabric_pipeline.sources"
@@ -28,6 +29,7 @@ BUILT_IN: dict[str, str] = {
     "reference_case": f"{_PACKAGE}.reference_case:ReferenceCaseReader",
     "dlcomm_log": f"{_PACKAGE}.collectives.dlcomm:DlcommReader",
     "torch_flight_recorder_json": f"{_PACKAGE}.collectives.flight_recorder:FlightRecorderReader",
+    "torch_flight_recorder_pickle": f"{_PACKAGE}.collectives.flight_recorder_pickle:FlightRecorderPickleReader",
     "injection_bandwidth_text": f"{_PACKAGE}.collectives.injection:InjectionReader",
     "nccl_inspector_json": f"{_PACKAGE}.collectives.inspector_json:InspectorJsonReader",
     "nccl_inspector_exporter_log": f"{_PACKAGE}.collectives.inspector_log:InspectorLogReader",
@@ -163,10 +165,23 @@ def recognise(file: SourceFile) -> Match:
 
 def _load(format_id: str, target: str) -> Reader:
     module_name, _, attribute = target.partition(":")
-    reader: Reader = getattr(import_module(module_name), attribute)()
-    if reader.format_id != format_id:
+    try:
+        reader: Reader = getattr(import_module(module_name), attribute)()
+        known_as = reader.format_id
+    except Exception as problem:  # somebody else's module may fail in any way
         raise UsageError(
-            f"{target} is registered as {format_id!r} but calls itself {reader.format_id!r}",
+            f"the reader of {format_id!r} cannot be loaded from {target}: {type(problem).__name__}: {problem}",
+            "install what its package needs, or uninstall that package",
+        ) from problem
+    if known_as != format_id:
+        raise UsageError(
+            f"{target} is registered as {format_id!r} but calls itself {known_as!r}",
             "correct the table or the entry point",
+        )
+    missing = [name for name in _MEMBERS if not hasattr(reader, name)]
+    if missing:
+        raise UsageError(
+            f"the reader of {format_id!r} ({target}) has no {' and no '.join(missing)}",
+            "see docs/how_to/add_a_reader.md for what a reader must have",
         )
     return reader

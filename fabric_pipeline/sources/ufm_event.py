@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from fabric_pipeline.model.components import component_id
 from fabric_pipeline.model.records import FabricEvent, ReadResult, RejectedLine, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.kernel_log.frames import FrameReader, KernelLine
 
 _ENTRY = re.compile(
@@ -70,6 +70,25 @@ class UfmEventReader:
     format_id: ClassVar[str] = "ufm_event"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="NVIDIA UFM, its event log",
+        versions="event 329",
+        recognised_by="lines `time [id] [event] LEVEL [topic] ...`, or link messages that name both ends",
+        gives=(
+            "links that went down or up with both ends and the cable's serial number, thresholds,"
+            " bit error rates, unhealthy ports"
+        ),
+        traps=(
+            (
+                "A port has a cage name (`1/17/1`) and an index; the index is used where any "
+                "entry tells it."
+            ),
+            "Remote physical errors were made upstream of the port that counted them.",
+            "Congestion alarms (discards, constraint errors) are no link fault.",
+            "The host that wrote the log is the manager, not the fabric.",
+            "A port that was marked unhealthy by hand is no error.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """By lines of the log's own shape or link messages that name both ends."""

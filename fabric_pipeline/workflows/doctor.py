@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.sources.base import FormatNote, note_of
 from fabric_pipeline.sources.registry import reader_targets, readers
 from fabric_pipeline.store.audit_query import query
 from fabric_pipeline.store.ledger import Ledger
 
+_NO_NOTE = FormatNote(tool="", versions="", recognised_by="", gives="", traps=())
 _NEEDED = (
     "dagster",
     "dagster-webserver",
@@ -49,14 +52,18 @@ def examine(settings: Settings) -> list[Check]:
     ]
 
 
-def readable_formats() -> list[dict[str, str]]:
-    """Format id, what it yields and which reader, for every known format."""
+def readable_formats() -> list[dict[str, Any]]:
+    """Every known format: id, what it yields, which reader, and the reader's note.
+
+    A reader without a note (somebody else's) has "" and an empty list of traps in its place.
+    """
     targets = reader_targets()
     return [
         {
             "format": one.format_id,
             "reads": ", ".join(sorted(one.yields)),
             "reader": targets[one.format_id].rpartition(":")[2],
+            **asdict(note_of(one) or _NO_NOTE),
         }
         for one in sorted(readers(), key=lambda reader: reader.format_id)
     ]

@@ -1,7 +1,7 @@
 """Reference pages and JSON Schemas, generated from the code into a folder of `docs`.
 
-`python -m fabric_pipeline.workflows.reference_pages docs/reference` writes them; a test compares what
-stands there with what would be written, so the pages cannot drift.
+`python -m fabric_pipeline.workflows.reference_pages docs/reference` writes them, and `formats.md` beside
+that folder; a test compares what stands there with what would be written, so the pages cannot drift.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.schemas.lineage import column_lineage
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.table import Table
-from fabric_pipeline.workflows.doctor import readable_formats
 from fabric_pipeline.workflows.drop_schemas import DROP_SCHEMAS
+from fabric_pipeline.workflows.format_pages import formats_page
 
 
 def reference_files() -> dict[str, str]:
@@ -28,7 +28,6 @@ def reference_files() -> dict[str, str]:
     files = {f"tables/{name}.md": _table_page(table) for name, table in TABLES.items()}
     files["tables/index.md"] = _index_page()
     files["counters.md"] = _counters_page()
-    files["formats.md"] = _formats_page()
     files["actions.md"] = _actions_page()
     files["schemas/incident_record.schema.json"] = _json(IncidentRecord.model_json_schema())
     files["schemas/ticket_draft.schema.json"] = _json(TicketDraft.model_json_schema())
@@ -48,6 +47,12 @@ def write_reference(folder: Path) -> None:
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content, encoding="utf-8")
+
+
+def write_pages(folder: Path) -> None:
+    """Write the reference into `folder`, and the page about formats, which people read, beside it."""
+    write_reference(folder)
+    (folder.parent / "formats.md").write_text(formats_page(), encoding="utf-8")
 
 
 def _table_page(table: Table) -> str:
@@ -95,18 +100,6 @@ def _counters_page() -> str:
     )
 
 
-def _formats_page() -> str:
-    rows = (
-        f"| `{one['format']}` | {one['reads']} | `{one['reader']}` |" for one in readable_formats()
-    )
-    return _page(
-        "Formats",
-        "Recognised by content, never by file name.",
-        "| format | yields | reader |",
-        rows,
-    )
-
-
 def _actions_page() -> str:
     actions = (f"| `{code}` | {text} |" for code, text in ACTIONS.items())
     page = _page(
@@ -129,4 +122,4 @@ def _json(schema: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    write_reference(Path(sys.argv[1]))
+    write_pages(Path(sys.argv[1]))

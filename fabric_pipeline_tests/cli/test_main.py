@@ -168,7 +168,7 @@ def test_formats_are_listed_with_tool_and_versions(shell: Shell) -> None:
     assert any(row.startswith("dcgmi_dmon ") and row.endswith("DCGM 3.1.8") for row in rows)
 
 
-@pytest.mark.parametrize(("columns", "last"), [(100, "reader"), (140, "seen"), (250, "seen")])
+@pytest.mark.parametrize(("columns", "last"), [(100, "reader"), (130, "seen"), (250, "seen")])
 def test_formats_fit_the_terminal(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, columns: int, last: str
 ) -> None:

@@ -6,6 +6,8 @@ comes from a seeded generator, so every input can be made again from its number.
 
 from __future__ import annotations
 
+import json
+import pickle
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ from pathlib import Path
 
 from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import SourceFile
-from fabric_pipeline.store.duck import connect, literal
+from fabric_pipeline.store.duck import literal, session
 from fabric_pipeline.store.parquet_rows import ParquetFile
 
 _FOLDER = Path(__file__).with_name("specimens")
@@ -45,7 +47,9 @@ def specimens() -> dict[str, bytes]:
         "2025-02-03T04:06:00Z,elm-07,1,nvlink,gpu1/nvlink-4,15,3,inactive,0\n"
     )
     line = '{"ts": "2025-02-03T04:05:00Z", "node": "elm-07", "gpu": 1, "link_type": "nvlink", "link": "nvlink-4"'
+    dump = json.loads(found["torch_flight_recorder_json"])
     return found | {
+        "torch_flight_recorder_pickle": pickle.dumps(dump, protocol=2),
         "fabric_counters.wide": wide.encode(),
         "fabric_counters.jsonl": f'{line}, "replay": 5}}\n{line}, "replay": 9}}\n'.encode(),
     }
@@ -60,7 +64,7 @@ def parquet_specimens(folder: Path) -> dict[str, bytes]:
         "straggler_ops_parquet": "select 'forward' as optype, 0.5 as duration, i * 1.0 as start_ts, i % 4 as dp_rank, 0 as stage from range(20) t(i)",
     }
     made = {}
-    con = connect()
+    con = session()
     for name, select in selects.items():
         path = folder / f"{name}.made"
         con.execute(f"copy ({select}) to {literal(str(path))} (format parquet)")

@@ -101,3 +101,41 @@ def test_a_file_that_went_away_is_not_called_unknown(file: SourceFile) -> None:
     file.path.unlink()
     with pytest.raises(FileNotFoundError):
         registry.recognise(file)
+
+
+class Unfinished:
+    """Breaks when it is made."""
+
+    def __init__(self) -> None:
+        raise OSError("its table is missing")
+
+
+@pytest.mark.parametrize(
+    ("attribute", "said"),
+    [("Unfinished", "OSError: its table is missing"), ("Nowhere", "AttributeError"), ("no", "")],
+)
+def test_a_reader_that_cannot_be_loaded_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, attribute: str, said: str
+) -> None:
+    bring(monkeypatch, "house_log", attribute)
+    with pytest.raises(
+        UsageError, match=f"'house_log' cannot be loaded from {__name__}:"
+    ) as caught:
+        registry.readers()
+    assert said in str(caught.value)
+
+
+class Half:
+    """Lacks what a reader must have."""
+
+    format_id: ClassVar[str] = "house_log"
+    version: ClassVar[str] = "1"
+
+    def score(self, _: SourceFile) -> int:
+        return 0
+
+
+def test_a_reader_that_lacks_a_member_is_told_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    bring(monkeypatch, "house_log", "Half")
+    with pytest.raises(UsageError, match="has no yields and no read"):
+        registry.readers()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.sources.registry import BUILT_IN
+from fabric_pipeline.sources.registry import BUILT_IN, reader_for
 from fabric_pipeline.workflows import doctor
 from fabric_pipeline.workflows.doctor import Check, examine, readable_formats
 from fabric_pipeline_tests.pipeline_runs import ROOT
@@ -69,3 +69,21 @@ def test_every_reader_is_listed_with_what_it_reads() -> None:
     by_name = {row["format"]: row for row in rows}
     assert by_name["fabric_topology"]["reads"] == "topology"
     assert by_name["fabric_topology"]["reader"] == "TopologyReader"
+
+
+def test_a_format_comes_with_its_note_and_a_foreign_reader_may_lack_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class House:
+        format_id = "house_log"
+        yields = frozenset({"events"})
+
+    monkeypatch.setattr(doctor, "readers", lambda: (House(), reader_for("perfquery")))
+    monkeypatch.setattr(
+        doctor, "reader_targets", lambda: {**BUILT_IN, "house_log": "house.logs:House"}
+    )
+    house, perfquery = readable_formats()
+    assert (house["reader"], house["tool"], house["versions"]) == ("House", "", "")
+    assert (house["recognised_by"], house["gives"], house["traps"]) == ("", "", ())
+    assert perfquery["tool"].startswith("perfquery")
+    assert any("saturate" in trap for trap in perfquery["traps"])

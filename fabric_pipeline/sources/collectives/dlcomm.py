@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.line_tags import clipped, number, plain, whole
 from fabric_pipeline.sources.collectives.op_names import op_name
 from fabric_pipeline.sources.collectives.run_names import run_name
@@ -53,6 +53,17 @@ class DlcommReader:
     format_id: ClassVar[str] = "dlcomm_log"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="the DL_COMM benchmark",
+        versions="August 2025; NCCL 2.20.5, RCCL and xccl",
+        recognised_by="the tool's log frame, or an iteration table",
+        gives="time of each iteration and rank group",
+        traps=(
+            "A cell is one group as its logging rank saw it; no single rank is told.",
+            "The bandwidth table follows from the times and is not counted again.",
+            "The first iterations are warm-up and are not left out here.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """95 for the tool's own log frame, 85 for an excerpt with a table."""

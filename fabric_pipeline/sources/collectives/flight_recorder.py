@@ -1,7 +1,8 @@
 """Reader of PyTorch NCCL flight-recorder dumps that were written as JSON (`fr_trace -j`, hand-unpickled).
 
 A dump says which collectives were enqueued, started and completed. The times in it are when a watchdog
-noticed, so that only `duration_ms` counts as a duration; pickled dumps are not opened.
+noticed, so that only `duration_ms` counts as a duration. Dumps as PyTorch writes them, pickled, are taken
+apart in `flight_recorder_pickle`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from fabric_pipeline.model.records import (
     RejectedLine,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.json_records import (
     as_dict,
     as_float,
@@ -43,6 +44,20 @@ class FlightRecorderReader:
     format_id: ClassVar[str] = "torch_flight_recorder_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings", "events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="PyTorch NCCL flight recorder, as JSON",
+        versions="version 2.5",
+        recognised_by="entries with collective_seq_id, profiling_name or pg_config",
+        gives="durations of completed collectives where stated, and how far each process group had come",
+        traps=(
+            (
+                "The discovered start and end are when a watchdog looked; only duration_ms counts"
+                " as a duration."
+            ),
+            "The rank stands in the file's name only, so it stays unknown.",
+            "A collective that did not complete names no culprit.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """95 when two of the dump's own keys stand in the head and none of a trace."""
@@ -59,11 +74,12 @@ class FlightRecorderReader:
                 rule = "a dump is one JSON object with a list of entries"
                 out.rejected.append(RejectedLine(found.line, found.text, rule))
                 continue
-            _dump(out, file, found.value, found.line)
+            add_dump(out, file, found.value, found.line)
         return out
 
 
-def _dump(out: ReadResult, file: SourceFile, value: dict[str, Any], line: int) -> None:
+def add_dump(out: ReadResult, file: SourceFile, value: dict[str, Any], line: int) -> None:
+    """Add what one dump says; `value["entries"]` is a list, `line` the one on which it begins."""
     entries = [as_dict(item) for item in value["entries"]]
     groups = as_dict(value.get("pg_config"))
     run = run_name(file, "flight_recorder")

@@ -11,7 +11,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.line_tags import clipped, untagged
 from fabric_pipeline.sources.collectives.run_names import run_name
 
@@ -36,6 +36,16 @@ class InjectionReader:
     format_id: ClassVar[str] = "injection_bandwidth_text"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="injection and bisection tests",
+        versions="not stated",
+        recognised_by="lines `Rank n injection (...) = 6.301 GB/s`",
+        gives="bandwidth of each rank, or of each pair in bisection",
+        traps=(
+            "The output has no durations, so none are made up.",
+            "Sums over ranks are facts; they name no rank.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """90 with two rank lines, 60 with one."""

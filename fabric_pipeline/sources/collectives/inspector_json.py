@@ -17,7 +17,7 @@ from fabric_pipeline.model.records import (
     Run,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.json_records import (
     Found,
     as_dict,
@@ -52,6 +52,22 @@ class InspectorJsonReader:
     format_id: ClassVar[str] = "nccl_inspector_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings", "runs"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="NCCL Inspector",
+        versions="v4.0",
+        recognised_by="JSON records with header and coll_perf or p2p_perf",
+        gives=(
+            "duration, size and bus bandwidth of every collective as one rank saw it, one run a "
+            "communicator"
+        ),
+        traps=(
+            "One file is one process; ranks are joined by communicator and sequence number.",
+            "A late rank shows the shortest collective, because the others wait for it.",
+            "Gaps in the sequence numbers are operations without a record: unknown.",
+            "Start times are of each host's own clock.",
+            "Host timing is kept apart from GPU timing, and the record names no GPU index.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """95 when the keys of a record stand in the head."""

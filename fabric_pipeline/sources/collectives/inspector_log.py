@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 
 _PARQUET = re.compile(r"Created parquet file \S{1,400} with (\d{1,12}) records")
 _SUMMARY = re.compile(r"(?:Generating summary for|Summarizing data per comm/coll type for) ")
@@ -23,6 +23,13 @@ class InspectorLogReader:
     format_id: ClassVar[str] = "nccl_inspector_exporter_log"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset()
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="the Inspector's summary script",
+        versions="not stated",
+        recognised_by="`Created parquet file ...` and summary lines",
+        gives="facts only: files, records and complaints",
+        traps=("The log names the files that hold the timings, not the timings.",),
+    )
 
     def score(self, file: SourceFile) -> int:
         """90 when the head names summaries or Parquet files in the script's words."""

@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, RejectedLine, Run
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.line_tags import clipped
 from fabric_pipeline.sources.collectives.run_names import run_name
 
@@ -33,6 +33,13 @@ class JobMetaReader:
     format_id: ClassVar[str] = "job_meta_yaml"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"runs"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="a YAML file that states the shape of a training job",
+        versions="not stated",
+        recognised_by="a short file with three of dp_size, pp_size, tp_size, world_size and their kin",
+        gives="one run without nodes; the sizes as facts",
+        traps=("Nothing in it was measured.",),
+    )
 
     def score(self, file: SourceFile) -> int:
         """88 when three of the sizes stand at the start of lines in a short file."""

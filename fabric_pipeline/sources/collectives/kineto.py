@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.json_records import as_dict, as_float, as_int, as_text
 from fabric_pipeline.sources.collectives.op_names import op_name
 from fabric_pipeline.sources.collectives.run_names import run_name
@@ -50,6 +50,21 @@ class KinetoReader:
     format_id: ClassVar[str] = "kineto_trace"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="PyTorch profiler (Kineto), also gzipped",
+        versions="schemaVersion 1, in us and ns; NCCL 2.17.1 in two",
+        recognised_by="traceEvents or distributedInfo, or a bare list of Chrome trace events",
+        gives="duration of every collective kernel of one rank",
+        traps=(
+            (
+                "Only kernels on the device are timings; annotations of the host say nothing "
+                "about the network."
+            ),
+            "A kernel's time includes waiting: the slow rank has the shortest one.",
+            "One file is one rank, and the ranks' clocks differ.",
+            "Gzip is opened to a limit of 512 MiB; what lies behind it is unknown.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """92 for a Kineto head, 60 for another trace with `traceEvents`, 50 for a bare event list."""

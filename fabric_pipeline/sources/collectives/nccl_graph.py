@@ -6,7 +6,7 @@ import re
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.nccl_xml import Element, read_root, stands_first
 
 # `NCCL_TOPO_PATTERN_*` of NCCL's `graph.h`.
@@ -22,6 +22,13 @@ class NcclGraphXmlReader:
     format_id: ClassVar[str] = "nccl_graph_xml"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset()
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="NCCL, a graph file",
+        versions='version="1"',
+        recognised_by="the root `<graphs>` with channels",
+        gives="facts only: pattern, path types and the order of devices in each channel",
+        traps=("A graph is a plan of NCCL; it tells no state, error or duration.",),
+    )
 
     def score(self, file: SourceFile) -> int:
         """94 when the file starts with its root element, 45 when the element stands deeper in it."""

@@ -18,7 +18,7 @@ from fabric_pipeline.model.records import (
     Run,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives import nccl_json
 from fabric_pipeline.sources.collectives.line_tags import clipped, plain, untagged
 from fabric_pipeline.sources.collectives.nccl_rows import (
@@ -71,6 +71,23 @@ class NcclTestsReader:
     format_id: ClassVar[str] = "nccl_tests"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings", "runs", "events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="nccl-tests and rccl-tests, table and -J",
+        versions="not stated; columns error (old) and #wrong (new), the first release in ms",
+        recognised_by="the header line with size, count and type, result rows, or the JSON report",
+        gives=(
+            "time and bus bandwidth of each size and variant, the runs with their nodes and GPUs,"
+            " NCCL warnings, wrong results"
+        ),
+        traps=(
+            "A row is the time of all ranks together: it names no slow rank and no link.",
+            "Only the JSON report with per-iteration times tells ranks apart.",
+            "The dump of the environment in the JSON report is never read.",
+            "The old column error is a rounding difference, not a count of wrong values.",
+            "Sizes that were asked for and are missing are unknown.",
+            "No time stamps.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """95 with a table header, less for excerpts that hold only rows, settings or a footer."""

@@ -19,7 +19,7 @@ from fabric_pipeline.model.records import (
     TopologyPart,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.line_tags import clipped
 from fabric_pipeline.sources.collectives.nccl_devices import (
     GPU,
@@ -50,6 +50,22 @@ class NcclTopoXmlReader:
     format_id: ClassVar[str] = "nccl_topo_xml"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="NCCL, a topology file or dump",
+        versions='version="1"',
+        recognised_by="the root `<system>` with CPUs and PCI devices",
+        gives=(
+            "NUMA nodes, PCIe switches, GPUs, NICs and NVSwitches of a host, and the most that "
+            "each PCIe link allows"
+        ),
+        traps=(
+            "`link_width` and `link_speed` are what a link allows, never what it runs at.",
+            "Bridges that a file only invents to place devices tell nothing.",
+            "The file names no host; a fused dump of several hosts tells them apart by hash only.",
+            "A GPU that is its own neighbour is a virtual machine that hides the far end.",
+            "Entities and document types are refused, and so are files above 4 MiB.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """94 when the file starts with the root and has devices; 45 when that stands deeper in it."""

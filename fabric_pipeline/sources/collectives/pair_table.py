@@ -17,7 +17,7 @@ from fabric_pipeline.model.records import (
     Run,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.line_tags import clipped, plain
 from fabric_pipeline.sources.collectives.run_names import run_name
 
@@ -42,6 +42,17 @@ class PairTableReader:
     format_id: ClassVar[str] = "nccl_pair_table"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings", "runs"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="a table of pairwise bandwidth, kept by hand",
+        versions="not stated",
+        recognised_by="mostly rows of two node names and a bandwidth",
+        gives="one bandwidth a pair of nodes with its remark",
+        traps=(
+            "One slow pair does not tell which of its two nodes is slow.",
+            "The table has no durations, so none are made up.",
+            "`timeout` or N/A in place of a number is unknown, not zero.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """80 when most lines are pairs joined by a comma or an arrow, 45 when only blanks join them."""

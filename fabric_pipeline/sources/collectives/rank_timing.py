@@ -10,7 +10,7 @@ import re
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.json_records import (
     as_dict,
     as_float,
@@ -34,6 +34,17 @@ class RankTimingReader:
     format_id: ClassVar[str] = "rank_timing_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="per-rank step timing records",
+        versions="not stated",
+        recognised_by="a list such as `fwd_ms_by_rank`, or `straggler/...` figures",
+        gives="compute and collective time of each rank",
+        traps=(
+            "What the record itself alleges is kept as a fact and not believed.",
+            "A rank without a number is unknown.",
+            "A slow forward pass is compute and accuses no link.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """92 for a list by rank, 80 for straggler figures alone."""

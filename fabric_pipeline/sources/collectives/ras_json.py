@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import FabricEvent, ReadResult, RejectedLine, UnknownFact
-from fabric_pipeline.sources.base import Hints, SourceFile
+from fabric_pipeline.sources.base import FormatNote, Hints, SourceFile
 from fabric_pipeline.sources.collectives.json_records import (
     as_dict,
     as_int,
@@ -44,6 +44,21 @@ class RasJsonReader:
     format_id: ClassVar[str] = "nccl_ras_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="NCCL RAS client, JSON",
+        versions="NCCL 2.29.1",
+        recognised_by="communicators with ranks and missing ranks, or monitor events",
+        gives="events of dead, missing, failing and lagging ranks with host and GPU",
+        traps=(
+            (
+                "A rank that is behind in its count is not yet at fault; the lag is passed on for"
+                " judging."
+            ),
+            "`remote process error` only passes on what happened to another process.",
+            "RAS names processes and ranks, never links.",
+            "Times are local without a zone.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """95 for a status report, 92 for events of the RAS monitor."""

@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import FabricEvent, ReadResult, RejectedLine
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.line_tags import clipped, plain
 from fabric_pipeline.sources.collectives.ras_events import (
     PASSED_ON,
@@ -58,6 +58,25 @@ class RasTextReader:
     format_id: ClassVar[str] = "nccl_ras_text"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="NCCL RAS client, text",
+        versions="NCCL 2.26.2 in one, others from the manual",
+        recognised_by=(
+            "the communicator table, its sections, or PEER_ lines of the monitor; excerpts may "
+            "begin anywhere"
+        ),
+        gives="events of dead, missing, failing and lagging ranks with host and GPU",
+        traps=(
+            (
+                "A rank that is behind in its count is not yet at fault; the lag is passed on for"
+                " judging."
+            ),
+            "`remote process error` only passes on what happened to another process.",
+            "RAS names processes and ranks, never links.",
+            "Times are local without a zone.",
+            "A rank list without the statement above it is refused.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """92 for the table or a communicator section, 85 for process and monitor lines."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from fabric_pipeline.errors import UnreadableTableError
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.json_records import as_float, as_int, as_text
 from fabric_pipeline.sources.collectives.line_tags import clipped
 from fabric_pipeline.sources.collectives.run_names import run_name
@@ -38,6 +38,17 @@ class StragglerOpsReader:
     format_id: ClassVar[str] = "straggler_ops_parquet"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="operator trace of a training job",
+        versions="not stated",
+        recognised_by="Parquet whose footer names optype, duration, start_ts and dp_rank",
+        gives="duration of every operation by rank, step and stage, compute apart from communication",
+        traps=(
+            "A start is relative to the trace and gives no date.",
+            "Clipping gradients waits for all ranks and is no compute.",
+            "A slow worker is a device and no link; an uneven stage is no slow worker.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """95 for Parquet whose footer names the columns of an operator trace."""

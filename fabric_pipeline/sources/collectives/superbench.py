@@ -20,7 +20,7 @@ from fabric_pipeline.model.records import (
     Run,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.json_records import as_float, as_text, records
 from fabric_pipeline.sources.collectives.line_tags import clipped
 from fabric_pipeline.sources.collectives.run_names import run_name
@@ -37,6 +37,20 @@ class SuperbenchResultsReader:
     format_id: ClassVar[str] = "superbench_results_jsonl"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings", "runs"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="SuperBench, results",
+        versions="not stated",
+        recognised_by="objects with a node and several keys `benchmark/metric`",
+        gives=(
+            "bandwidth and time of collectives, InfiniBand and copy tests, launch overheads and "
+            "step times of each node"
+        ),
+        traps=(
+            "A benchmark that other nodes have and one lacks is unknown there.",
+            "A return code that is not zero means no result, not a bad one.",
+            "Algorithm bandwidth follows from the rest and is not counted again.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """90 for an object with a node and several metrics named `benchmark/metric`."""
@@ -71,6 +85,16 @@ class SuperbenchDiagnosisReader:
     format_id: ClassVar[str] = "superbench_diagnosis_jsonl"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="SuperBench, diagnosis summary",
+        versions="not stated",
+        recognised_by="objects with index, Category and Defective Details",
+        gives="one event a node with SuperBench's own category",
+        traps=(
+            "The verdict is SuperBench's; it names a node and a test, not a link.",
+            "Figures that are N/A are unknown.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """92 for the summary's own keys."""
@@ -104,6 +128,13 @@ class SuperbenchMonitorReader:
     format_id: ClassVar[str] = "superbench_monitor_jsonl"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="SuperBench, monitor",
+        versions="samples of December 2021",
+        recognised_by="samples with time and keys such as `gpu_usage:0`",
+        gives="usage, temperature and InfiniBand traffic by device, under the monitor's names",
+        traps=("All values are levels without a canonical counter: kept, not judged.",),
+    )
 
     def score(self, file: SourceFile) -> int:
         """85 for samples with a time and the monitor's keys."""

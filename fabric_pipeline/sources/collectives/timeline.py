@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.json_records import as_dict, as_float, as_int, as_text
 from fabric_pipeline.sources.collectives.run_names import run_name
 from fabric_pipeline.sources.collectives.trace_stream import TraceWalk, load, sniff
@@ -30,6 +30,17 @@ class TimelineReader:
     format_id: ClassVar[str] = "straggler_timeline_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="operator trace of a training job as a Chrome trace",
+        versions="not stated",
+        recognised_by="an event list (also gzipped) whose names are pipeline operations with a step",
+        gives="duration of every operation by process, step and stage",
+        traps=(
+            "Stages do unlike work and are not compared with each other.",
+            "Events without a duration are counted only.",
+            "A slow worker is a device and no link.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """94 when the operations' names and a step stand in the head of an event list."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, Run, UnknownFact
-from fabric_pipeline.sources.base import HEAD_BYTES, SourceFile
+from fabric_pipeline.sources.base import HEAD_BYTES, FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.line_tags import plain, untagged
 from fabric_pipeline.sources.collectives.run_names import run_name
 from fabric_pipeline.sources.collectives.watchdog import timeout_event
@@ -70,6 +70,19 @@ class TrainingLogReader:
     format_id: ClassVar[str] = "training_log"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings", "runs", "events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="Megatron, DeepSpeed, RETURNN, NeMo, MaxText, llm.c, nanoGPT and logs alike",
+        versions="a log of November 2023, others not stated",
+        recognised_by="lines that state the duration of one step, at the head or the end of the file",
+        gives="one timing a step, hosts that stand in front of lines, watchdog time-outs",
+        traps=(
+            (
+                "A step belongs to the whole job, whatever host printed it: it names no rank and "
+                "no link."
+            ),
+            "Steps that the log leaves out are unknown.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """75 with two step lines, 55 with one, at the head or, after a long preamble, at the end."""

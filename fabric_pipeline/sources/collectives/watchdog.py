@@ -9,7 +9,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import FabricEvent, ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.collectives.line_tags import clipped, plain
 from fabric_pipeline.sources.collectives.op_names import op_name
 
@@ -31,6 +31,19 @@ class WatchdogReader:
     format_id: ClassVar[str] = "torch_watchdog_log"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="PyTorch's NCCL watchdog",
+        versions="beside NCCL 2.26.2",
+        recognised_by="`Watchdog caught collective operation timeout: WorkNCCL(...)`",
+        gives="one event a time-out: rank, operation, sequence and limits",
+        traps=(
+            (
+                "The rank that reports a time-out waited for somebody: it is a symptom and no "
+                "culprit."
+            ),
+            "No link is named.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """70 with a watchdog line: below the readers of logs that merely contain one."""

@@ -17,7 +17,7 @@ from fabric_pipeline.model.records import (
     ReadResult,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.located_json import Document, Leaf, located_documents
 
 _TITLE = re.compile(r'"DCGM (?:GPU )?Diagnostic"')
@@ -56,6 +56,23 @@ class DcgmiDiagJsonReader:
     format_id: ClassVar[str] = "dcgmi_diag_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="dcgmi diag -j",
+        versions="an old schema without version, 4.2.3 and 4.5.2",
+        recognised_by="the key `DCGM Diagnostic` or `DCGM GPU Diagnostic` with test results",
+        gives=(
+            "passed tests of PCIe and NVLink as link states, failed ones as events with the link "
+            "they name"
+        ),
+        traps=(
+            "Skip is not measured; it is no pass.",
+            (
+                "Tests of memory, power or settings say nothing of a link; of those only broken "
+                "hardware becomes an event, and no link's."
+            ),
+            "A failed setting of the host, such as persistence mode, is a fact only.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the title key and test results."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from fabric_pipeline.model.components import normalise_pci
 from fabric_pipeline.model.records import ReadResult, TopologyPart, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.captures import (
     CapturedLine,
     captured_lines,
@@ -32,6 +32,16 @@ class DcgmiDiscoveryReader:
     format_id: ClassVar[str] = "dcgmi_discovery"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="dcgmi discovery -l",
+        versions="DCGM 3.1.8",
+        recognised_by="`n GPUs found.` with rows `PCI Bus ID` and `Device UUID`",
+        gives="GPUs with PCI address, UUID and model, and NVSwitch numbers",
+        traps=(
+            "An inventory has no states and no counters.",
+            "GPUs that were found and are not listed are unknown.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the count line and device rows."""

@@ -18,7 +18,7 @@ from fabric_pipeline.model.records import (
     RejectedLine,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.captures import CapturedLine, captured_lines
 from fabric_pipeline.sources.nvidia_smi.values import (
     is_not_measured,
@@ -54,6 +54,22 @@ class DcgmiDmonReader:
     format_id: ClassVar[str] = "dcgmi_dmon"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="dcgmi dmon",
+        versions="DCGM 3.1.8",
+        recognised_by="the header line that begins with `#Entity`",
+        gives=(
+            "NVLink error counters, PCIe replays, width and generation, and traffic under its "
+            "short name, one reading a sample"
+        ),
+        traps=(
+            "Columns of totals are sums of a GPU and never name a link.",
+            "Cells that ran together are refused: nothing says where one number ends.",
+            "The Xid column holds the last Xid for ever; it is told once and without a time.",
+            "N/A is not measured; the number of such samples is stated.",
+            "Samples have no time stamps.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the header that begins with `#Entity`."""

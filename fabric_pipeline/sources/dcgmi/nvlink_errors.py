@@ -9,7 +9,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import MAX_TEXT, ReadResult, RejectedLine, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.dcgmi.error_records import CountRow, add_count
 from fabric_pipeline.sources.nvidia_smi.captures import (
     CapturedLine,
@@ -36,6 +36,20 @@ class DcgmiNvlinkErrorsReader:
     format_id: ClassVar[str] = "dcgmi_nvlink_errors"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="dcgmi nvlink -e",
+        versions="DCGM 3.1.8",
+        recognised_by="the title `NVLINK Error Counts` above a drawn table",
+        gives=(
+            "CRC flit, CRC data, replay and recovery counts of each link; one block for a whole "
+            "GPU on newer ones"
+        ),
+        traps=(
+            "Counts of a whole GPU are sums that never name a link.",
+            "A count that dcgmi could not retrieve is unknown, not zero.",
+            "A table row that lost a part is refused.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the title in a drawn table; the JSON form is another format."""

@@ -9,7 +9,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.dcgmi.error_records import CountRow, add_count
 from fabric_pipeline.sources.nvidia_smi.captures import selected_gpu
 from fabric_pipeline.sources.nvidia_smi.located_json import Document, Path, located_documents
@@ -24,6 +24,20 @@ class DcgmiNvlinkErrorsJsonReader:
     format_id: ClassVar[str] = "dcgmi_nvlink_errors_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="dcgmi nvlink -e -j",
+        versions="DCGM 3.1.8, others not stated",
+        recognised_by="JSON with the title `NVLINK Error Counts`, or links with children and counters in a body",
+        gives="CRC flit, CRC data, replay and recovery counts of each link of a GPU",
+        traps=(
+            "Values are texts; an empty one is not measured.",
+            (
+                "The GPU stands in the header behind the body; a cut document takes it from the "
+                "typed command or leaves it unknown."
+            ),
+            "Counts of a whole GPU are sums that never name a link.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with title and braces; likely with links, children and a counter alone."""

@@ -16,7 +16,7 @@ from fabric_pipeline.model.records import (
     RejectedLine,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.captures import (
     CapturedLine,
     captured_lines,
@@ -48,6 +48,20 @@ class DcgmiNvlinkStatusReader:
     format_id: ClassVar[str] = "dcgmi_nvlink_status"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="dcgmi nvlink -s",
+        versions="DCGM 3.1.8, another not stated",
+        recognised_by="`gpuId n:` or `physicalId n:` with a row of the letters U, D, X and _",
+        gives="link state of every link of each GPU and NVSwitch",
+        traps=(
+            "An underscore is a link that does not exist, not a broken one.",
+            "X is switched off on purpose; its state word keeps it apart from D, down.",
+            (
+                "The letters are counted from zero; a row with any other mark is refused whole, "
+                "because positions would shift."
+            ),
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with an owner line and letters; title and key may be missing."""

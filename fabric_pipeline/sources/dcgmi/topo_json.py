@@ -9,7 +9,7 @@ import re
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult, RejectedLine, TopologyPart, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.captures import selected_gpu
 from fabric_pipeline.sources.nvidia_smi.located_json import Document, located_documents
 
@@ -27,6 +27,19 @@ class DcgmiTopoJsonReader:
     format_id: ClassVar[str] = "dcgmi_topo_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="dcgmi topo -j",
+        versions="DCGM 3.1.8",
+        recognised_by="JSON with `Topology Information`, or with `To GPU n` in a body",
+        gives="CPU cores of a GPU, and its NVLinks to a peer by number",
+        traps=(
+            (
+                "Links that are named for several peers end on a switch; no direct link is then "
+                "stated."
+            ),
+            "A map has no states and no counters.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the title; likely with peers in a body that is cut before it."""

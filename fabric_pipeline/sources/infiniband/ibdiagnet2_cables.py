@@ -9,7 +9,7 @@ import re
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
 from fabric_pipeline.sources.infiniband.ibdiagnet_statements import named_port
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
@@ -28,6 +28,13 @@ class Ibdiagnet2CablesReader:
     format_id: ClassVar[str] = "ibdiagnet2_cables"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset()
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibdiagnet2, ibdiagnet2.cables",
+        versions="not stated",
+        recognised_by="block headers `Port=2 Lid=0x.. GUID=0x.. Port Name=...`",
+        gives="facts only: maker, part number, serial number and length of each cable",
+        traps=("An inventory has no states and no counters.",),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with one block header."""

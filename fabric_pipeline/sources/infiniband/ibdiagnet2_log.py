@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import Reading, ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.ibdiagnet_statements import Statements
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, stamped
 
@@ -31,6 +31,25 @@ class Ibdiagnet2LogReader:
     format_id: ClassVar[str] = "ibdiagnet2_log"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibdiagnet2, its log",
+        versions="a line of 2014, others not stated",
+        recognised_by="lines marked -E- or -W- that name a port or a link, or the table of stages",
+        gives=(
+            "growth of counters during the run, unexpected widths and speeds, bit error rates, "
+            "errors by stage, links"
+        ),
+        traps=(
+            "A counter that increased is a difference over the run, not a total.",
+            "Port numbers are decimal here, unlike in ibdiagnet2.lst.",
+            (
+                "Sub-ports of one adapter that are looped inside the chip have no cable; remarks "
+                "on them accuse nothing."
+            ),
+            "A remark alone is context and names no bad link.",
+            "The table of stages often counts more errors than the log lists.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with a marked line that names a port or a stage of the tool."""

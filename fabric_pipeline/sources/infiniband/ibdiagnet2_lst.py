@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.fabric import Fabric, FabricRow, Levels, Names, RawEnd
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
@@ -66,6 +66,21 @@ class Ibdiagnet2LstReader:
     format_id: ClassVar[str] = "ibdiagnet2_lst"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibdiagnet2, ibdiagnet2.lst",
+        versions="2014",
+        recognised_by="rows of two ends `{ CA Ports:02 ... PN:01 } { SW ... PN:14 } PHY=4x LOG=ACT SPD=2.5`",
+        gives=(
+            "state, width and lane rate of every link with both ends; the rate that the devices "
+            "of both ends allow"
+        ),
+        traps=(
+            "Ports, LIDs and device ids are hexadecimal here (PN:14 is port 20).",
+            "The rate is that of one lane.",
+            "The allowed rate follows from the device ids; an unknown id leaves it open.",
+            "No error counters and no time stamps.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with one row of two ends."""

@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.ibdiagnet2_log import finish, stage_reading
 from fabric_pipeline.sources.infiniband.ibdiagnet_statements import Statements
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, head_lines, stamped
@@ -35,6 +35,20 @@ class Ibdiagnet2ReportReader:
     format_id: ClassVar[str] = "ibdiagnet2_report"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="a Markdown report written from an ibdiagnet2 log",
+        versions="a run of March 2025",
+        recognised_by=(
+            "Markdown headings with ibdiagnet2 statements in bullet points, or a named source "
+            "with a table of stages"
+        ),
+        gives="growth of counters, unexpected widths and speeds, errors by stage, totals as facts",
+        traps=(
+            "A report lists less than the log counted: ports behind the difference are unknown.",
+            "A remark alone is context and names no bad link.",
+            "Port numbers are decimal.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when Markdown headings and ibdiagnet statements in bullets meet."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.fabric import Fabric, FabricRow, Levels, Names, RawEnd
 from fabric_pipeline.sources.infiniband.guids import normalise_guid, split_description
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
@@ -54,6 +54,22 @@ class IblinkinfoReader:
     format_id: ClassVar[str] = "iblinkinfo"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="iblinkinfo, also --line",
+        versions="a listing of 2010, infiniband-diags 44.0, others not stated",
+        recognised_by="rows with the arrow `==( 4X ... Active/ LinkUp)==>`",
+        gives="state, width and speed of every port, and both ends of every link",
+        traps=(
+            "`Could be 12X` is a hint of the tool: it is kept as a maximum and not believed.",
+            "A port that is down has no valid width, speed or far end.",
+            (
+                "The printed rate is the line rate of a lane with its coding; it is turned into "
+                "the nominal rate (53.125 is HDR, 50 a lane)."
+            ),
+            "Default descriptions name products, not machines; the GUID takes their place.",
+            "No error counters.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the arrow rows of the tool; another tool quotes them as `Link info:`."""

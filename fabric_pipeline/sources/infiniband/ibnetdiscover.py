@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.fabric import Fabric, FabricRow, Levels, Names, RawEnd
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
@@ -55,6 +55,20 @@ class IbnetdiscoverReader:
     format_id: ClassVar[str] = "ibnetdiscover"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibnetdiscover",
+        versions="infiniband-diags 44.0, a fabric file of August 2025, others not stated",
+        recognised_by='node headers such as `Switch 41 "S-..."` or `Ca 1 "H-..."`, or their link rows alone',
+        gives="every link with both ends, width and speed of linked ports",
+        traps=(
+            (
+                "Ports without a link are not printed at all: what is missing is not known to be "
+                "down."
+            ),
+            "The time in the header is local time of the drop's zone.",
+            "No error counters.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with node headers; likely with link rows alone."""

@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.fabric import Fabric, FabricRow, Levels, Names, RawEnd
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
@@ -35,6 +35,19 @@ class IbnetdiscoverPortsReader:
     format_id: ClassVar[str] = "ibnetdiscover_ports"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibnetdiscover -p",
+        versions="infiniband-diags 44.0, others not stated",
+        recognised_by="rows that begin with `SW` or `CA`, LID, port, GUID and width",
+        gives="width and speed of linked ports, the links, and which ports have no peer",
+        traps=(
+            (
+                "A port without a peer may simply be unused; the rate printed for it has no "
+                "meaning and is not read."
+            ),
+            "No error counters and no time stamps.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with one port row."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fabric_pipeline.model.records import Reading, ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.fabric import Fabric, FabricRow, Names, RawEnd
 from fabric_pipeline.sources.infiniband.guids import (
     is_product_name,
@@ -53,6 +53,28 @@ class IbqueryerrorsReader:
     format_id: ClassVar[str] = "ibqueryerrors"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibqueryerrors",
+        versions="infiniband-diags 44.0, a listing of 2021, a newer form with scaled figures",
+        recognised_by=(
+            "`Errors for ...`, port rows `GUID 0x.. port 3: [SymbolErrorCounter == 5]`, or the "
+            "summary"
+        ),
+        gives=(
+            "error counters of the ports above the tool's threshold, links where they are "
+            "printed, how many ports were checked"
+        ),
+        traps=(
+            (
+                "A port that is not listed was below the threshold or not read: it is not known "
+                "to be zero."
+            ),
+            "`port ALL` is a capped sum over a switch and never a port.",
+            "Classic counters at their ceiling are saturated.",
+            "Scaled figures in brackets repeat the number; they are not added.",
+            "Ports that did not answer the query are unknown.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with a node header, a port row or the summary."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
 from fabric_pipeline.sources.infiniband.lines import (
     body_lines,
@@ -61,6 +61,18 @@ class IbstatReader:
     format_id: ClassVar[str] = "ibstat"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibstat",
+        versions="infiniband-diags 44.0; others not stated (HCA firmware 28.39 and 28.41)",
+        recognised_by="`CA 'mlx5_0'` with ports and their physical state, or the short form of one port",
+        gives="port state, rate and LIDs of every adapter port of a host; firmware and GUIDs as facts",
+        traps=(
+            "The rate of a port that is down has no meaning and is kept uninterpreted.",
+            "A rate stands without its width, so a lost lane shows only as a lower rate.",
+            "Lines that a cut took away are unknown, not healthy.",
+            "The host comes from a prompt or the folder; the output names none.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with an adapter header and a port with its physical state."""

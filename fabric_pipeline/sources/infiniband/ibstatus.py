@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.lines import (
     body_lines,
     count_hits,
@@ -47,6 +47,17 @@ class IbstatusReader:
     format_id: ClassVar[str] = "ibstatus"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibstatus",
+        versions="not stated",
+        recognised_by="block headers `Infiniband device 'mlx5_0' port 1 status:`",
+        gives="port state, rate, width and LIDs of every port of a host",
+        traps=(
+            "The rate of a port that is down has no meaning and is kept uninterpreted.",
+            "Each missing line of a cut block is one unknown fact.",
+            "The output names no host.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the tool's own block header."""

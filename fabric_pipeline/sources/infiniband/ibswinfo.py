@@ -10,7 +10,7 @@ import re
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject
 
@@ -31,6 +31,16 @@ class IbswinfoReader:
     format_id: ClassVar[str] = "ibswinfo"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset()
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibswinfo",
+        versions="not stated (switch firmware 11.2008)",
+        recognised_by="rows such as `part number | ...`, `PSU0 status | OK` and `fan status | ...`",
+        gives=(
+            "facts only: part and serial number, firmware, power supplies, fans, temperature; "
+            "rows that report trouble once more as alarms"
+        ),
+        traps=("None of it speaks of a link, so there are no readings and no events.",),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with two of the tool's own rows."""

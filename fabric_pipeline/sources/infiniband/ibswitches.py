@@ -9,7 +9,7 @@ import re
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult, TopologyPart, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.guids import (
     is_product_name,
     normalise_guid,
@@ -30,6 +30,13 @@ class IbswitchesReader:
     format_id: ClassVar[str] = "ibswitches"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ibswitches, ibhosts, ibnodes",
+        versions="infiniband-diags 44.0",
+        recognised_by='rows `Switch : 0xguid ports 40 "name"`',
+        gives="switches with GUID, LID and number of ports, hosts with their adapters",
+        traps=("A node list has no states and no counters.",),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with one row."""

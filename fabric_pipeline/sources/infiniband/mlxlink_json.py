@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.lines import (
     TypedCommand,
     clean,
@@ -39,6 +39,26 @@ class MlxlinkJsonReader:
     format_id: ClassVar[str] = "mlxlink_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="mlxlink --json",
+        versions="not stated",
+        recognised_by="group titles such as `Operational Info` as JSON keys beside output or result",
+        gives=(
+            "port state, width, speed, effective and symbol errors, link-down and recovery "
+            "counts, bit error rates, raw errors by lane, the firmware's own diagnosis as an "
+            "event; module and cable as facts"
+        ),
+        traps=(
+            "`15E-255` is the tool's way to say zero.",
+            (
+                "Raw errors are counted before error correction; they are normal and become "
+                "corrected bits."
+            ),
+            "A width or speed is read only while the port is active.",
+            "Codes of missing or switched-off modules accuse nothing.",
+            "A cut object is read line by line.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with a group title as a JSON key beside `output`."""

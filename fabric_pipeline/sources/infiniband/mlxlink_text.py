@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.lines import TypedCommand, body_lines, count_hits, stamped
 from fabric_pipeline.sources.infiniband.lines import typed_command as _typed
 from fabric_pipeline.sources.infiniband.mlxlink_sections import Section, emit, port_of_device
@@ -81,6 +81,32 @@ class MlxlinkTextReader:
     format_id: ClassVar[str] = "mlxlink_text"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="mlxlink, -c, -m; mstlink",
+        versions="not stated",
+        recognised_by=(
+            "group titles such as `Operational Info` and `Physical Counters and BER Info` with "
+            "rows `name : value`"
+        ),
+        gives=(
+            "port state, width, speed, effective and symbol errors, link-down and recovery "
+            "counts, bit error rates, raw errors by lane, the firmware's own diagnosis as an "
+            "event; module and cable as facts"
+        ),
+        traps=(
+            "`15E-255` is the tool's way to say zero.",
+            (
+                "Raw errors are counted before error correction; they are normal and become "
+                "corrected bits."
+            ),
+            "A width or speed is read only while the port is active.",
+            "Codes of missing or switched-off modules accuse nothing.",
+            (
+                "Without the typed command a section does not name its port; sections are never "
+                "merged."
+            ),
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with a group title of the tool and its fields."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.model.records import Reading, ReadResult, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
 from fabric_pipeline.sources.infiniband.ports import PortRef, switch_port
 
@@ -43,6 +43,22 @@ class PerfqueryReader:
     format_id: ClassVar[str] = "perfquery"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="perfquery, -l, -x, --rcverr",
+        versions="infiniband-diags 44.0, others not stated",
+        recognised_by="a header `# Port counters: Lid 2 port 3` and rows with dots before the number",
+        gives="the counters of a port, classic, extended or detailed; data in bytes",
+        traps=(
+            "Ports are known by LID only; a topology is needed to name them.",
+            (
+                "Classic counters saturate at 15, 255 or 65535; extended ones are 64 bits wide "
+                "and do not."
+            ),
+            "Data counters count words of four bytes.",
+            "A query that printed traffic alone leaves the errors unknown.",
+            "Port 255 means all ports: a sum that names none.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with a block header and dotted rows."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.lines import (
     body_lines,
     count_hits,
@@ -36,6 +36,25 @@ class SysfsGrepReader:
     format_id: ClassVar[str] = "sysfs_infiniband_grep"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="grep -r . /sys/class/infiniband",
+        versions="mlx5, firmware 28.41 in one",
+        recognised_by="lines `mlx5_0/ports/1/counters/symbol_error:0`, with absolute or relative paths",
+        gives=(
+            "port state, rate, width and LIDs, all port and RDMA counters, interface state and "
+            "carrier counts, PCIe width and generation where listed"
+        ),
+        traps=(
+            "Classic counters at their ceiling are saturated.",
+            "Data counters count words of four bytes.",
+            "The rate of a port that is down has no meaning and is kept uninterpreted.",
+            (
+                "The speed of a network interface can lag behind what the port trained to; it is "
+                "kept uninterpreted."
+            ),
+            "Files that could not be read on the host are kept as refused lines.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with three port attributes, likely with one."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.lines import reject, stamped
 from fabric_pipeline.sources.infiniband.sysfs_paths import Item, read_items
 
@@ -31,6 +31,25 @@ class SysfsSnapshotReader:
     format_id: ClassVar[str] = "sysfs_snapshot_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="a snapshot of sysfs as one JSON object",
+        versions="not stated",
+        recognised_by="an object whose keys are sysfs paths of RDMA devices or interfaces",
+        gives=(
+            "port state, rate, width and LIDs, all port and RDMA counters, interface state and "
+            "carrier counts, PCIe width and generation where listed"
+        ),
+        traps=(
+            "Classic counters at their ceiling are saturated.",
+            "Data counters count words of four bytes.",
+            "The rate of a port that is down has no meaning and is kept uninterpreted.",
+            (
+                "The speed of a network interface can lag behind what the port trained to; it is "
+                "kept uninterpreted."
+            ),
+            "A content that only repeats the attribute's name was blanked and is not measured.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with an object whose keys are sysfs paths of RDMA devices or interfaces."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.lines import body_lines, count_hits, reject, stamped
 from fabric_pipeline.sources.infiniband.sysfs_paths import PORT_PATH, Item, read_items
 
@@ -26,6 +26,25 @@ class SysfsTtarReader:
     format_id: ClassVar[str] = "sysfs_ttar"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="ttar",
+        versions="not stated",
+        recognised_by="`Path:` and `Lines:` headers with ttar's separator, and the path of a port",
+        gives=(
+            "port state, rate, width and LIDs, all port and RDMA counters, interface state and "
+            "carrier counts, PCIe width and generation where listed"
+        ),
+        traps=(
+            "Classic counters at their ceiling are saturated.",
+            "Data counters count words of four bytes.",
+            "The rate of a port that is down has no meaning and is kept uninterpreted.",
+            (
+                "The speed of a network interface can lag behind what the port trained to; it is "
+                "kept uninterpreted."
+            ),
+            "The marks EOF and NULLBYTE belong to the archive and are taken off.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with ttar's separator and a port path."""

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, RejectedLine, UnknownFact
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.fabricmanager import nvswitch_error
 from fabric_pipeline.sources.kernel_log.aer import AerParser
 from fabric_pipeline.sources.kernel_log.frames import BOOT_MARK, MAX_LINE, FrameReader, KernelLine
@@ -46,6 +46,30 @@ class KernelLogReader:
     format_id: ClassVar[str] = "kernel_log"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="dmesg, journalctl (also -o json), syslog, /dev/kmsg, container logs",
+        versions=(
+            "plain, ISO, delta and boot-relative stamps, months in several languages; drivers "
+            "570.158 and 570.195 in two files"
+        ),
+        recognised_by="the share of lines with a kernel's frame or a driver's own words",
+        gives=(
+            "Xid with link and meaning, SXid, lost GPUs, PCIe AER in old and new wording, DPC and"
+            " APEI records, port and module events of network drivers"
+        ),
+        traps=(
+            "Xids that follow from others (such as 145) never accuse alone.",
+            (
+                "An AER report is charged to the device that its detail lines name, not to the "
+                "port that received it."
+            ),
+            "A link message of driver, RDMA layer and bonding within a second is one event.",
+            "A syslog line has no year: it orders events and gives no absolute time.",
+            "`Link -1` means the whole GPU and names no link.",
+            "Virtual interfaces are left out and management cards are marked: neither is fabric.",
+            "A redacted address stays unknown; a driver fault blames no link.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """By the share of lines with a kernel's frame or a driver's words in the head of the file."""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fabric_pipeline.errors import UnreadableTableError
 from fabric_pipeline.model.records import MAX_TEXT, CollectiveTiming, ReadResult, RejectedLine
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.normalized.fields import (
     optional_count,
     optional_number,
@@ -27,6 +27,23 @@ class CollectivesReader:
     format_id: ClassVar[str] = "fabric_collectives"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="the normalized form of a site",
+        versions="the first version",
+        recognised_by=(
+            "columns or keys run, op and duration_us in the header, the first object or the "
+            "Parquet footer"
+        ),
+        gives=(
+            "one timing a row: operation, duration, communicator, sequence, size, rank, node, "
+            "GPU, arrival and baseline as far as given"
+        ),
+        traps=(
+            "A row without a duration, or with a negative one, is refused.",
+            "A time without an offset is local time of the drop's zone.",
+            "A cut Parquet file costs the rows behind the cut and is named once.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when the header, the first object or the Parquet footer has the required columns."""

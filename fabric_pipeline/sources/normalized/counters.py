@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.normalized.tables import header_of, is_jsonl
 
 # Columns that say where and when; everything else in a wide file is a counter.
@@ -41,6 +41,27 @@ class CountersReader:
     format_id: ClassVar[str] = "fabric_counters"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"bulk"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="the normalized form of a site",
+        versions="the first version",
+        recognised_by=(
+            "a header or first object with node, link and a counter column (or counter and "
+            "value); Parquet with link_type in its footer"
+        ),
+        gives=(
+            "readings of any canonical counter, in a long or a wide table; link states, widths "
+            "and speeds; the rows are read set-wise, so that size costs no memory"
+        ),
+        traps=(
+            "An empty cell was not measured; it is never zero.",
+            "A counter that is not in the catalogue is kept and not judged.",
+            (
+                "A value at the ceiling of its counter is saturated; a time in the future is "
+                "marked as clock skew."
+            ),
+            "A negative, infinite or oversized number is refused with its line.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when node, link and a counter column stand in the header."""

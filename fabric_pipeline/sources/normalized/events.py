@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from fabric_pipeline.model.components import UNKNOWN, Component, parse_component
 from fabric_pipeline.model.records import MAX_TEXT, FabricEvent, ReadResult, RejectedLine
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.kernel_log.nvidia import pci_interface
 from fabric_pipeline.sources.normalized.driver_events import add_catalogue_words
 from fabric_pipeline.sources.normalized.fields import optional_int, optional_time
@@ -39,6 +39,23 @@ class EventsReader:
     format_id: ClassVar[str] = "fabric_events"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="the normalized form of a site",
+        versions="the first version",
+        recognised_by="a first object with kind, ts and text",
+        gives=(
+            "one event a row with its place and code; Xid, SXid and AER events get the words of "
+            "the same catalogue as a kernel log line"
+        ),
+        traps=(
+            "An Xid event without a number accuses nobody.",
+            (
+                "The node column decides where a component's node ends; a PCI address is not "
+                "split at its colons."
+            ),
+            "Which event caused which is not decided by the row.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when the first object has kind, text and ts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import CollectiveTiming, ReadResult, RejectedLine, Run
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.normalized.fields import optional_span, optional_time
 from fabric_pipeline.sources.normalized.tables import Row, header_of, rows
 
@@ -16,6 +16,16 @@ class RunsReader:
     format_id: ClassVar[str] = "fabric_runs"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"runs", "timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="the normalized form of a site",
+        versions="the first version",
+        recognised_by="columns run and nodes, and no duration_us",
+        gives="jobs with their nodes, start and end; a step time becomes one timing of the whole job",
+        traps=(
+            "A run that ends before it starts is refused.",
+            "A step time names no rank and no link.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when `run` and `nodes` are columns and no duration is."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import ReadResult, RejectedLine, TopologyPart
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.normalized.topology_fields import (
     MAX_NAME,
     is_deep,
@@ -34,6 +34,20 @@ class TopologyReader:
     format_id: ClassVar[str] = "fabric_topology"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="the normalized form of a site",
+        versions="the first version",
+        recognised_by="a JSON object whose list nodes holds objects with a node, beside devices or links",
+        gives="nodes, switches, both ends of every link, service facts and spare parts",
+        traps=(
+            (
+                "An entry of another shape is refused with its place in the file (`links[4]`); "
+                "the rest of the map is kept."
+            ),
+            "A link that does not name both its ends is refused.",
+            "It measures nothing.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when an object lists nodes that are named and hold devices or links."""

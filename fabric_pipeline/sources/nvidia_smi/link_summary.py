@@ -18,7 +18,7 @@ from fabric_pipeline.model.records import (
     RejectedLine,
     TopologyPart,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.clock import parse_clock
 from fabric_pipeline.sources.nvidia_smi.located_json import Document, Leaf, located_documents
 from fabric_pipeline.sources.nvidia_smi.values import judge_number, kind_of
@@ -45,6 +45,20 @@ class LinkSummaryReader:
     format_id: ClassVar[str] = "link_summary_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="a record about one link in a report; no tool prints it",
+        versions="the records of public reports",
+        recognised_by="a small JSON object with a GPU, a link and at least one counter by its words",
+        gives="lifetime counts of the one link, its failure with the Xid, the rack",
+        traps=(
+            (
+                "Numbers about other links, whole GPUs, samples or rates are not taken for this "
+                "link's count."
+            ),
+            "A record that names no GPU or no link is refused.",
+            "Lifetime counts have no start, so they give no rate.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Likely when a small object names a GPU and a link beside counters."""

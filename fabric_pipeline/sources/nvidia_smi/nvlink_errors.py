@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.nvlink_format import read_listing, row_mixture
 
 
@@ -18,6 +18,28 @@ class NvlinkErrorsReader:
     format_id: ClassVar[str] = "nvidia_smi_nvlink_errors"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="nvidia-smi nvlink -e, -ec",
+        versions="V100 (condensed by hand), A100, GB300",
+        recognised_by=(
+            "rows `Link n: <counter>: <number>`, also merged ones such as `Links 1-5: No errors`;"
+            " wins over states in the same file"
+        ),
+        gives=(
+            "replay, recovery and CRC counters of each link, CRC of each lane, and the longer "
+            "lists of newer GPUs (symbol and effective errors, bit error rates)"
+        ),
+        traps=(
+            "The counters are lifetime sums without a start: one capture tells no rate.",
+            "A classic counter at 65535 is full: saturated, so its true value is unknown.",
+            (
+                "Total recoveries count only where successful and failed ones are not listed; "
+                "they are never added to their parts."
+            ),
+            "A raw BER of 1 and more is a register value, not a rate, and is kept uninterpreted.",
+            "A link whose last rows are cut is unknown in those counters.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with counter rows, whatever else stands in the file."""

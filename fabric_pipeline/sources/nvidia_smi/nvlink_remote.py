@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.nvlink_format import read_listing, row_mixture
 
 
@@ -18,6 +18,19 @@ class NvlinkRemoteReader:
     format_id: ClassVar[str] = "nvidia_smi_nvlink_remote"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="nvidia-smi nvlink -R, -p",
+        versions="H100",
+        recognised_by="rows that end in `Remote Device <PCI address>: Link n`, and no states or counters",
+        gives="the far end of every NVLink: PCI address and link number there",
+        traps=(
+            (
+                "It does not say whether the far device is a GPU or an NVSwitch, so the far end "
+                "keeps its PCI address."
+            ),
+            "A map has no state: a listed link need not work.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with remote rows, unless states or counters stand in the file too."""

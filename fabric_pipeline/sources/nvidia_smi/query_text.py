@@ -10,7 +10,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import MAX_TEXT, ReadResult, RejectedLine, TopologyPart
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.captures import CapturedLine, captured_lines, selected_gpu
 from fabric_pipeline.sources.nvidia_smi.clock import parse_clock
 from fabric_pipeline.sources.nvidia_smi.gpu_query import (
@@ -58,6 +58,31 @@ class QueryTextReader:
     format_id: ClassVar[str] = "nvidia_smi_query_text"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="nvidia-smi -q",
+        versions="driver 525.105.17",
+        recognised_by="the banner `NVSMI LOG`, or the PCIe section of the report alone",
+        gives=(
+            "PCIe replays and rollovers, width and generation with their maxima, performance "
+            "state, state of the NVLink fabric; serial number and UUID"
+        ),
+        traps=(
+            (
+                "A narrow or slow link of an idle GPU saves power; the performance state stands "
+                "beside it for that reason."
+            ),
+            "The maximum is the lowest of what GPU, slot and host state.",
+            (
+                "Zeros for width and generation are a virtual machine that hides the link: not "
+                "measured."
+            ),
+            (
+                "A query of some GPUs tells no index by its order; without a minor number the GPU"
+                " goes by its PCI address."
+            ),
+            "The time stamp is local time and the report names no host.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure with the banner of the report, likely with its PCIe section alone."""

@@ -11,7 +11,7 @@ import re
 from typing import ClassVar
 
 from fabric_pipeline.model.records import ReadResult, RejectedLine, TopologyPart
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.captures import CapturedLine, captured_lines, selected_gpu
 from fabric_pipeline.sources.nvidia_smi.clock import parse_clock
 from fabric_pipeline.sources.nvidia_smi.gpu_query import (
@@ -57,6 +57,27 @@ class QueryXmlReader:
     format_id: ClassVar[str] = "nvidia_smi_query_xml"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="nvidia-smi -q -x",
+        versions="schemas v11, v12 and v13 (drivers 510.47 to 595.84)",
+        recognised_by="the root element `<nvidia_smi_log>`",
+        gives=(
+            "PCIe replays and rollovers, width and generation with their maxima, performance "
+            "state, state of the NVLink fabric; serial number and UUID"
+        ),
+        traps=(
+            "A cut file is read up to the cut, and the open element is named.",
+            (
+                "A narrow or slow link of an idle GPU saves power; the performance state stands "
+                "beside it for that reason."
+            ),
+            (
+                "Zeros for width and generation are a virtual machine that hides the link: not "
+                "measured."
+            ),
+            "The time stamp is local time and the report names no host.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when the root element stands in the head."""

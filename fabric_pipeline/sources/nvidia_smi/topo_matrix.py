@@ -18,7 +18,7 @@ from fabric_pipeline.model.records import (
     TopologyPart,
     UnknownFact,
 )
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.nvidia_smi.captures import captured_lines, clean
 from fabric_pipeline.sources.nvidia_smi.topo_cells import (
     Header,
@@ -52,6 +52,27 @@ class TopoMatrixReader:
     format_id: ClassVar[str] = "nvidia_smi_topo_matrix"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"topology"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="nvidia-smi topo -m",
+        versions="A40, A100, A800, H800; with and without the column GPU NUMA ID",
+        recognised_by=(
+            "a header of GPU and NIC columns followed by rows of relations (X, NV18, PIX, PXB, "
+            "PHB, NODE, SYS)"
+        ),
+        gives=(
+            "GPUs and NICs with NUMA node and CPU list, which GPUs share a PCIe switch with which"
+            " NIC, NVLinks between directly joined GPUs"
+        ),
+        traps=(
+            "NV18 says how many NVLinks a pair shares, never which ones.",
+            (
+                "Counts larger than a GPU's own links mean that switches stand between; no direct"
+                " links are then stated."
+            ),
+            "With more than two NUMA nodes a node is no socket, so no socket is given.",
+            "Cells that ran together are refused and the rest of their row stays unknown.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """Sure when a header of device columns is followed by rows of relations."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from fabric_pipeline.model.records import MAX_TEXT, ReadResult, RejectedLine
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.prometheus.exposition import (
     BrokenLineError,
     Sample,
@@ -37,6 +37,31 @@ class PrometheusQueryReader:
     format_id: ClassVar[str] = "prometheus_query_json"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "timings"})
+    note: ClassVar[FormatNote] = FormatNote(
+        tool="the query API of Prometheus and VictoriaMetrics",
+        versions="Prometheus and VictoriaMetrics, versions not stated",
+        recognised_by=(
+            "JSON with status and resultType, bare lists of series, or the lines of "
+            "VictoriaMetrics' export"
+        ),
+        gives=(
+            "whatever the dcgm-exporter, node_exporter and NCCL Inspector series of the answer "
+            "measure, with their time stamps"
+        ),
+        traps=(
+            "An empty result is no data, not a clean fabric.",
+            (
+                "Series whose name a function such as rate() dropped keep no meaning and are "
+                "facts only: ask for raw counters."
+            ),
+            "A partial answer, its warnings and a failed query are stated as unknown.",
+            (
+                "A range query repeats values at its step, so neighbouring equal values need not "
+                "be two samples."
+            ),
+            "Of an answer that was cut the whole series are kept.",
+        ),
+    )
 
     def score(self, file: SourceFile) -> int:
         """95 for an answer of the API, 70 for bare series, 0 without JSON."""

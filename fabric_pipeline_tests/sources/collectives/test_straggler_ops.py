@@ -10,9 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fabric_pipeline.detect.sweeps.evaluate import judge_sweeps
@@ -20,6 +19,7 @@ from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.collectives import straggler_ops
 from fabric_pipeline.sources.collectives.straggler_ops import StragglerOpsReader
 from fabric_pipeline.sources.normalized.counters import CountersReader
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.parquet_rows import ParquetFile
 
 from .conftest import MakeFile
@@ -45,7 +45,7 @@ def job(factor: Callable[[int, str], float], ranks: int = 8, steps: int = 12) ->
 
 def parquet(rows: list[Row]) -> bytes:
     """The rows as a Parquet file, written by DuckDB."""
-    with tempfile.TemporaryDirectory() as folder, closing(duckdb.connect()) as con:
+    with tempfile.TemporaryDirectory() as folder, closing(session()) as con:
         source, target = Path(folder) / "rows.json", Path(folder) / "rows.parquet"
         source.write_text(json.dumps(rows), encoding="utf-8")
         types = ", ".join(f"'{name}': '{_TYPES[name]}'" for name in rows[0])
@@ -177,6 +177,7 @@ def test_other_parquet_is_left_to_its_reader(make_file: MakeFile) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.floats(1e-6, 1e4), st.integers(0, 999)), min_size=1, max_size=20))  # fmt: skip
+@settings(max_examples=40)
 def test_written_durations_read_back(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, float, int]]
 ) -> None:

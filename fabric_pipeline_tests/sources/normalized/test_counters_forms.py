@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabric_pipeline.store.duck import connect, literal
+from fabric_pipeline.store.duck import literal, session
 from fabric_pipeline_tests.workflows.readout import Readout, read_drop, read_files
 
 IDENTITY = ["ts", "node", "socket", "gpu", "gpu_uuid", "link_type", "link", "lane"]
@@ -79,9 +79,9 @@ def _parquet(columns: Sequence[str], rows: Sequence[Record]) -> bytes:
     types |= {"replay": "bigint", "crc_multi_bit": "ubigint", "speed_gbps": "double"}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "made.parquet"
-        con = connect()
+        con = session()
         ddl = ", ".join(f'"{c}" {types.get(c, "varchar")}' for c in columns)
-        con.execute(f"create table made ({ddl})")
+        con.execute(f"create temp table made ({ddl})")
         marks = ", ".join("?" for _ in columns)
         for row in rows:
             con.execute(f"insert into made values ({marks})", [row[c] for c in columns])

@@ -17,7 +17,7 @@ from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.normalized.collectives import CollectivesReader
 from fabric_pipeline.sources.normalized.runs import RunsReader
-from fabric_pipeline.store.duck import connect, literal
+from fabric_pipeline.store.duck import literal, session
 from fabric_pipeline.store.parquet_rows import ParquetFile
 
 COLLECTIVES, RUNS = CollectivesReader(), RunsReader()
@@ -89,11 +89,11 @@ def test_csv_jsonl_and_parquet_read_back_equal(tmp_path: Path, rows: list[dict[s
 
 def _parquet(folder: Path, columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> bytes:
     path = folder / "made.parquet"
-    con = connect()
+    con = session()
     kinds = dict.fromkeys(("run", "op", "model"), "varchar")
     kinds |= dict.fromkeys(("bytes", "rank"), "bigint")
     ddl = ", ".join(f"{name} {kinds.get(name, 'double')}" for name in columns)
-    con.execute(f"create table made ({ddl})")
+    con.execute(f"create temp table made ({ddl})")
     marks = ", ".join("?" for _ in columns)
     con.executemany(f"insert into made values ({marks})", [[r[c] for c in columns] for r in rows])
     con.execute(f"copy made to {literal(str(path))} (format parquet)")

@@ -1,0 +1,1 @@
+"""Opening archives that somebody else made: kinds, limits, safe names, and reading without trust."""
