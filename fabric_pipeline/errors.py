@@ -40,6 +40,10 @@ class NotFoundError(FabricError):
     exit_code = 4
 
 
+class UnderWayError(NotFoundError):
+    """A drop is known, but a run has not written what is asked for yet."""
+
+
 class GateError(FabricError):
     """Publishing was refused because no person has approved exactly this draft."""
 

@@ -221,6 +221,8 @@ class Topology:
     def _merged_items(self, place: tuple[str, str], old: list[Any], new: list[Any]) -> list[Any]:
         """Devices of both lists; what is said of one device by two sources becomes one entry."""
         naming = _NAMING.get(place[1], ())
+        if not old and _are_distinct(new, naming[:1]):
+            return [dict(item) for item in new]
         merged = list(old)
         for item in new:
             known = _first(merged, lambda other, item=item: _is_same_device(other, item, naming))
@@ -318,6 +320,13 @@ def _is_same_device(a: Any, b: Any, naming: tuple[str, ...]) -> bool:
         return False
     shared = [key for key in naming if a.get(key) is not None and b.get(key) is not None]
     return bool(shared) and _is_same(a, b, shared[0])
+
+
+def _are_distinct(items: list[Any], naming: tuple[str, ...]) -> bool:
+    """True when every entry has the first naming key and no two say the same, as one source lists them."""
+    names = [item.get(name) for item in items for name in naming if isinstance(item, dict)]
+    plain = all(isinstance(name, str | int) for name in names)
+    return plain and naming != ("pci",) and len(names) == len(items) == len(set(names))
 
 
 def _is_same(a: dict[str, Any], b: dict[str, Any], key: str) -> bool:

@@ -16,12 +16,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from fabric_pipeline.errors import FabricError, GateError, NotFoundError, UsageError
+from fabric_pipeline.errors import FabricError, GateError, NotFoundError, UnderWayError, UsageError
 from fabric_pipeline.portal import (
     audit_pages,
     compare_pages,
     data_pages,
     dossier_pages,
+    freshness_pages,
     incident_pages,
     link_pages,
     login_pages,
@@ -52,9 +53,15 @@ PAGES: tuple[ModuleType, ...] = (
     audit_pages,
     data_pages,
     dossier_pages,
+    freshness_pages,
     login_pages,
 )
-_STATUS: dict[type[FabricError], int] = {NotFoundError: 404, UsageError: 400, GateError: 409}
+_STATUS: dict[type[FabricError], int] = {
+    UnderWayError: 503,
+    NotFoundError: 404,
+    UsageError: 400,
+    GateError: 409,
+}
 
 
 def create_app(

@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 from starlette.responses import StreamingResponse
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Some programs read the wide forms of East Asian keyboards as the plain ones.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _ROWS_AT_ONCE = 500
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 

@@ -20,6 +20,7 @@ from fabric_pipeline.portal.incident_pages import shown_view
 from fabric_pipeline.portal.pages import chosen_drop, page, portal_of
 from fabric_pipeline.store.audit_query import QueryResult
 from fabric_pipeline.workflows.audit_browse import (
+    CELL_CHARS,
     CSV_ROWS,
     QUERY_ROWS,
     QUERY_TIMEOUT_S,
@@ -47,9 +48,11 @@ GROUPS = {
 }
 _MATCHES = {"contains": "contains", "is": "is", "empty": "is empty"}
 _MAX_TEXT = 400
-# A cell in a table shows its beginning; the CSV has all of it.
+# A cell in a table shows its beginning; the CSV of the table has all of it.
 _MAX_CELL = 240
 _LONG_CELL = 70
+_OUR_QUESTIONS = frozenset(one.sql for one in QUESTIONS)
+_MUST_BE_EMPTY = frozenset(one.sql for one in QUESTIONS if one.why.startswith("Must be empty"))
 
 
 def _tables(request: Request) -> Response:
@@ -110,19 +113,22 @@ def _query(request: Request) -> Response:
         status=status,
         sql=sql,
         answer=answer,
+        must_be_empty=sql in _MUST_BE_EMPTY,
         problem=problem,
         csv=f"/audit/query.csv?{urlencode({'sql': sql})}",
         questions=[(one, f"/audit/query?{urlencode({'sql': one.sql})}") for one in QUESTIONS],
         views=_views(request),
         rows=QUERY_ROWS,
         seconds=QUERY_TIMEOUT_S,
+        cell_chars=CELL_CHARS,
         cell=shown_cell,
         long=_LONG_CELL,
     )
 
 
 def _query_csv(request: Request) -> Response:
-    answer = ask(portal_of(request).settings, request.query_params.get("sql", ""))
+    sql = request.query_params.get("sql", "")
+    answer = _asked(request, sql, CELL_CHARS)
     return csv_answer("answer", answer.columns, answer.rows, is_cut=answer.truncated)
 
 
@@ -130,9 +136,17 @@ def _answer(request: Request, sql: str) -> tuple[QueryResult | None, FabricError
     if not sql:
         return None, None, 200
     try:
-        return ask(portal_of(request).settings, sql), None, 200
+        answer = ask(portal_of(request).settings, sql, cell_chars=_MAX_CELL + 1, is_typed=True)
+        return answer, None, 200
     except FabricError as error:
         return None, error, 404 if isinstance(error, NotFoundError) else 400
+
+
+def _asked(request: Request, sql: str, cell_chars: int) -> QueryResult:
+    """The answer; what is not one of our own questions is asked in a process of its own."""
+    return ask(
+        portal_of(request).settings, sql, cell_chars=cell_chars, is_typed=sql not in _OUR_QUESTIONS
+    )
 
 
 def _views(request: Request) -> list[AuditTable]:

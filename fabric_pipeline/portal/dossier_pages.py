@@ -6,6 +6,7 @@ server, in `dossier_checks`.
 
 from __future__ import annotations
 
+from datetime import datetime
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -16,7 +17,7 @@ from fabric_pipeline.portal.csv_answer import attachment
 from fabric_pipeline.portal.dossier_checks import checks_of
 from fabric_pipeline.portal.forms import Form, posted
 from fabric_pipeline.portal.incident_pages import shown_view
-from fabric_pipeline.portal.pages import chosen_drop, page, portal_of
+from fabric_pipeline.portal.pages import chosen_drop, page, portal_of, utc
 from fabric_pipeline.workflows.dossier_bag import shown
 from fabric_pipeline.workflows.dossier_files import (
     blocks,
@@ -47,7 +48,16 @@ def _list(request: Request) -> Response:
         dossiers=dossiers(settings),
         checks=checks_of(settings),
         shown=shown,
+        when=_when,
     )
+
+
+def _when(text: str) -> str:
+    """A time of a bag as people write it; what is no time stays as it stands there."""
+    try:
+        return utc(datetime.fromisoformat(text))
+    except ValueError:
+        return shown(text)
 
 
 def _dossier(request: Request) -> Response:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from fabric_pipeline.portal.pages import utc
-
 _UNITS = {"per hour": "/h", "in total": "", "per bit": " per bit"}
 _BINARY = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
@@ -61,6 +59,8 @@ def moment(seconds: float) -> datetime:
 
 def span_words(start: float, end: float) -> str:
     """A stretch of time in UTC, with its day."""
+    from fabric_pipeline.portal.pages import utc
+
     first, last = moment(start), moment(end)
     to = utc(last, "%H:%M:%S" if last.date() == first.date() else "%Y-%m-%d %H:%M:%S")
     return f"{utc(first, '%Y-%m-%d %H:%M:%S')} to {to}"

@@ -19,6 +19,7 @@ AuthMode = Literal["local", "proxy", "token"]
 USER_HEADER = "x-forwarded-user"
 TOKEN_COOKIE = "fabric_token"  # noqa: S105 - the name of a cookie, no secret
 MIN_TOKEN = 24
+_BEARER = "Bearer "
 MAX_NAME = 200
 
 
@@ -91,9 +92,14 @@ def visitor(request: Request, auth: Auth) -> Visitor:
     return Visitor("", is_known=_has_token(request, auth), mode="token")
 
 
+def is_token(auth: Auth, given: str) -> bool:
+    """True for the secret of this portal; takes as long for a near miss as for nonsense."""
+    return bool(auth.token) and hmac.compare_digest(given.encode(), auth.token.encode())
+
+
 def has_bearer(request: Request) -> bool:
     """True when a program brings its secret in the header, which no foreign page can make a browser do."""
-    return request.headers.get("authorization", "").startswith("Bearer ")
+    return request.headers.get("authorization", "").startswith(_BEARER)
 
 
 def _behind_proxy(request: Request, auth: Auth) -> Visitor:
@@ -107,9 +113,10 @@ def _behind_proxy(request: Request, auth: Auth) -> Visitor:
 
 
 def _has_token(request: Request, auth: Auth) -> bool:
-    given = request.headers.get("authorization", "").removeprefix("Bearer ")
-    given = given or request.cookies.get(TOKEN_COOKIE, "")
-    return hmac.compare_digest(given.encode(), auth.token.encode())
+    brought = request.headers.get("authorization", "")
+    is_bearer = brought.startswith(_BEARER)
+    given = brought.removeprefix(_BEARER) if is_bearer else request.cookies.get(TOKEN_COOKIE, "")
+    return is_token(auth, given)
 
 
 def _is_within(address: str, proxy: str) -> bool:

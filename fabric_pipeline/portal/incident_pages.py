@@ -13,9 +13,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from fabric_pipeline.errors import FabricError, GateError
+from fabric_pipeline.errors import FabricError, GateError, NotFoundError
+from fabric_pipeline.incidents.record import IncidentRecord, Symptom
+from fabric_pipeline.portal import paths  # noqa: F401 - gives routes their `text`
+from fabric_pipeline.portal.csv_answer import attachment
 from fabric_pipeline.portal.draft_request import refusal
+from fabric_pipeline.portal.drop_strip import compare_address, marks_of
 from fabric_pipeline.portal.forms import Form, posted
+from fabric_pipeline.portal.incident_links import link_of
 from fabric_pipeline.portal.incident_list import (
     GRADES,
     LIVES,
@@ -25,10 +30,19 @@ from fabric_pipeline.portal.incident_list import (
     Wanted,
     listing,
 )
-from fabric_pipeline.portal.incident_view import IncidentView, incident_view, link_of, run_figure
+from fabric_pipeline.portal.incident_view import (
+    IncidentView,
+    dossier_of,
+    incident_view,
+    run_evidence,
+    run_figure,
+)
+from fabric_pipeline.portal.link_words import link_address
 from fabric_pipeline.portal.pages import chosen_drop, fragment, page, portal_of
 from fabric_pipeline.portal.started_runs import runs_of
 from fabric_pipeline.workflows.dossier_bag import shown
+from fabric_pipeline.workflows.dossier_vendor import packed_bundle
+from fabric_pipeline.workflows.drop_axis import drop_before
 from fabric_pipeline.workflows.fabric_view_model import FabricView
 
 MAX_TEXT = 200
@@ -110,18 +124,32 @@ def _page_of(
         grades=GRADES,
         shown=shown,
         ran=None,
-        **_links(link_of(fabric, record), record.drop),
+        charts="/timeline?" + urlencode({"drop": record.drop, "incident": record.incident_id}),
+        symptoms=_by_kind(record),
+        **_links(request, link_of(fabric, record), record.drop),
     )
 
 
-def _links(link: str, drop: str) -> dict[str, str]:
+def _links(request: Request, link: str, drop: str) -> dict[str, str]:
+    """Where an incident leads: its link, and what changed since the drop before."""
+    before = drop_before(marks_of(portal_of(request)), drop)
+    changed = compare_address(request, before, drop, link) if before else ""
     if not link:
-        return {"link": "", "map_address": "", "link_address": ""}
+        return {"link": "", "map_address": "", "link_address": "", "changed_address": changed}
     return {
         "link": link,
         "map_address": "/?" + urlencode({"drop": drop, "link": link}),
-        "link_address": f"/links/{quote(link, safe='/')}?{urlencode({'drop': drop})}",
+        "link_address": link_address(link, drop),
+        "changed_address": changed,
     }
+
+
+def _by_kind(record: IncidentRecord) -> list[tuple[str, list[Symptom]]]:
+    """Symptoms of one kind together, in the order of the record."""
+    kinds: dict[str, list[Symptom]] = {}
+    for one in record.symptoms:
+        kinds.setdefault(one.kind, []).append(one)
+    return list(kinds.items())
 
 
 def _json(request: Request) -> Response:
@@ -158,6 +186,38 @@ def _figure(request: Request) -> Response:
     )
 
 
+def _evidence(request: Request) -> Response:
+    """The rows behind a piece of evidence: a part of the page for the script, else a page of its own."""
+    incident = _view_of(request, request.path_params["incident"])
+    settings = portal_of(request).settings
+    ran = run_evidence(settings, incident.record, request.path_params["name"])
+    if request.query_params.get("part"):
+        return fragment(request, "evidence_rows.html", ran=ran, shown=shown)
+    return page(
+        request,
+        "evidence.html",
+        tab="incidents",
+        view=shown_view(request, chosen_drop(request)),
+        record=incident.record,
+        ran=ran,
+        shown=shown,
+    )
+
+
+def _vendor(request: Request) -> Response:
+    """The mail bundle for a vendor's return form, made from the dossier; nothing is sent anywhere."""
+    incident = _view_of(request, request.path_params["incident"])
+    folder = dossier_of(portal_of(request).settings, incident.record)
+    if not incident.has_vendor_request:
+        raise NotFoundError(
+            f"no dossier of {incident.record.incident_id} holds a request to a vendor",
+            "one is made with the dossier once a ticket is drafted",
+        )
+    packed, _ = packed_bundle(folder)
+    named = {"content-disposition": attachment(f"{folder.name}-vendor.zip")}
+    return Response(packed, media_type="application/zip", headers=named)
+
+
 def _ask_for_draft(request: Request, form: Form) -> Response:
     portal = portal_of(request)
     name, drop = form.get("incident", ""), form.get("drop") or None
@@ -192,7 +252,9 @@ def _progress(request: Request) -> Response:
 ROUTES = [
     Route("/incidents", _list),
     Route("/incidents/{incident}.json", _json),
-    Route("/incidents/{incident}/figure/{name:path}", _figure),
+    Route("/incidents/{incident}/figure/{name:text}", _figure),
+    Route("/incidents/{incident}/evidence/{name:text}", _evidence),
+    Route("/incidents/{incident}/vendor.zip", _vendor),
     Route("/incidents/{incident}/draft", _progress),
     Route("/incidents/{incident}", _incident),
     Route("/drafts", posted(_ask_for_draft), methods=["POST"]),

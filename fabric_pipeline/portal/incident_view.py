@@ -8,19 +8,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.incidents.lifecycle import LifeState
-from fabric_pipeline.incidents.record import Figure, IncidentRecord
+from fabric_pipeline.incidents.record import Evidence, Figure, IncidentRecord
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.audit_query import query
 from fabric_pipeline.store.ledger import Ledger, TicketRow
-from fabric_pipeline.workflows.fabric_view_model import FabricView
+from fabric_pipeline.workflows.audit_browse import ask
+from fabric_pipeline.workflows.dossier_vendor import has_request
 from fabric_pipeline.workflows.lifecycle import OUTCOME_WORDS, states
 
 # A figure is one number; a query that takes longer or gives more rows is not a figure.
 FIGURE_SECONDS = 10.0
 _FIGURE_ROWS = 2
+# What fits under a piece of evidence; the auditor's page shows all rows.
+EVIDENCE_ROWS, EVIDENCE_CELL = 12, 300
+# What the page states of every row beside the table.
+_STATED = ("drop", "file", "file_sha256", "format", "parser_version")
+_SUMMED = """
+select count(*), count(distinct file_sha256), min(file_sha256), min(line), max(line) from ({query}) as behind
+"""
 _SAME = 1e-9  # relative; the sums of one table in another order differ by less
 
 
@@ -45,6 +54,7 @@ class IncidentView:
     history: tuple[Happening, ...]
     ticket: TicketRow | None
     has_dossier: bool
+    has_vendor_request: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,21 @@ class Ran:
     value: float | None
     verdict: str
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RanEvidence:
+    """Rows behind a piece of evidence as they stand now; `total` counts all, `rows` are the first of them.
+
+    `verdict` is same, differs or no answer: whether they were read from the file with the recorded hash.
+    """
+
+    item: Evidence
+    columns: list[str]
+    rows: list[tuple[object, ...]]
+    total: int | None
+    verdict: str
+    why: str
 
 
 def incident_view(settings: Settings, ledger: Ledger, name: str, drop: str | None) -> IncidentView:
@@ -81,8 +106,14 @@ def incident_view(settings: Settings, ledger: Ledger, name: str, drop: str | Non
         life=states(ledger).get(name),
         history=_history(ledger, name),
         ticket=tickets[-1] if tickets else None,
-        has_dossier=(settings.dossiers / f"{name}--{record.drop}").is_dir(),
+        has_dossier=dossier_of(settings, record).is_dir(),
+        has_vendor_request=has_request(dossier_of(settings, record)),
     )
+
+
+def dossier_of(settings: Settings, record: IncidentRecord) -> Path:
+    """The folder of the dossier of an incident in its drop, whether or not it is there."""
+    return settings.dossiers / f"{record.incident_id}--{record.drop}"
 
 
 def run_figure(settings: Settings, record: IncidentRecord, name: str) -> Ran:
@@ -101,14 +132,32 @@ def run_figure(settings: Settings, record: IncidentRecord, name: str) -> Ran:
     return Ran(figure, number, "same" if same else "differs")
 
 
-def link_of(view: FabricView | None, record: IncidentRecord) -> str:
-    """The link that an incident is about, as the map names it; "" when it is about no link."""
-    if view is not None and view.drop == record.drop:
-        for link in view.links:
-            if record.incident_id in link.incidents:
-                return link.link_id
-    is_link = record.isolated_component not in ("", "none") and record.link_type
-    return record.isolated_component.partition("/lane-")[0] if is_link else ""
+def run_evidence(settings: Settings, record: IncidentRecord, name: str) -> RanEvidence:
+    """Read the rows behind one piece of evidence again; `NotFoundError` when the record has no such one."""
+    item = next((one for one in record.evidence if one.evidence_id == name and one.query), None)
+    if item is None:
+        raise NotFoundError(
+            f"{record.incident_id} has no rows behind evidence {name!r}", "its page lists them"
+        )
+    found = ask(settings, item.query, limit=EVIDENCE_ROWS, timeout_s=FIGURE_SECONDS, cell_chars=EVIDENCE_CELL)  # fmt: skip
+    # Columns that hold nothing in these rows would only push the others away.
+    kept = [
+        n
+        for n, name in enumerate(found.columns)
+        if name not in _STATED and any(row[n] is not None for row in found.rows)
+    ]
+    columns = [found.columns[n] for n in kept]
+    rows = [tuple(row[n] for n in kept) for row in found.rows]
+    if not {"file_sha256", "line"} <= set(found.columns):
+        return RanEvidence(item, columns, rows, None, "no answer", "these rows name no file")
+    summed = ask(settings, _SUMMED.format(query=item.query), limit=1, timeout_s=FIGURE_SECONDS)
+    total, hashes, sha256, first, last = summed.rows[0]
+    if not total:
+        return RanEvidence(item, columns, rows, 0, "no answer", "the tables hold no such row any more")  # fmt: skip
+    lines = f"lines {first} to {last}" if last != first else f"line {first}"
+    if int(hashes) == 1 and sha256 == item.sha256:
+        return RanEvidence(item, columns, rows, int(total), "same", f"{lines} of the file with the recorded hash")  # fmt: skip
+    return RanEvidence(item, columns, rows, int(total), "differs", f"{lines}, read from a file with another hash")  # fmt: skip
 
 
 def _history(ledger: Ledger, name: str) -> tuple[Happening, ...]:

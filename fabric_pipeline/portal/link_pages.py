@@ -7,18 +7,26 @@ its page. What is known of a link is read in `workflows.link_view`.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
-from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from fabric_pipeline.drafting.sanitise import clean
-from fabric_pipeline.portal import figure_words, link_words
+from fabric_pipeline.errors import NotFoundError
+from fabric_pipeline.portal import (
+    figure_words,
+    link_words,
+    paths,  # noqa: F401 - gives routes their `text`
+)
 from fabric_pipeline.portal.draft_request import refusal
+from fabric_pipeline.portal.drop_strip import compare_address, drop_strip, marks_of
+from fabric_pipeline.portal.incident_view import dossier_of
 from fabric_pipeline.portal.pages import chosen_drop, fragment, page, portal_of
 from fabric_pipeline.portal.timeline import timeline_context
+from fabric_pipeline.workflows.dossier_vendor import has_request
+from fabric_pipeline.workflows.drop_axis import drop_before
 from fabric_pipeline.workflows.fabric_view_model import LINK_KINDS, FabricView
 from fabric_pipeline.workflows.link_view import load_link
 from fabric_pipeline.workflows.link_view_model import LinkView
@@ -43,15 +51,34 @@ def panel_context(request: Request, view: FabricView, component: str) -> dict[st
         "series_url": "/api/series?" + urlencode({"drop": view.drop, "link": link.component}),
         "page_url": link_words.link_address(link.component, view.drop),
         "map_url": "/?" + urlencode({"drop": view.drop, "link": link.component}),
-        "matrix_url": "/matrix?" + urlencode({"drop": view.drop} | _matrix_kind(link)),
+        "matrix_url": _matrix_row(link),
+        "vendor_url": _vendor_url(request, link),
+        "changed_url": _changed_url(request, link),
         "why_no_draft": _why_no_draft(request, link),
     }
 
 
-def _matrix_kind(link: LinkView) -> dict[str, str]:
-    """The part of the matrix in which this link has its cell; the whole where its kind is not known."""
+def _matrix_row(link: LinkView) -> str:
+    """The cell of this link in the matrix of its kind, of all links where its kind is not known."""
     kinds = [kind for kind, types in LINK_KINDS.items() if link.link.link_type in types]
-    return {"kind": kinds[0]} if kinds else {}
+    asked = {"drop": link.drop} | ({"kind": kinds[0]} if kinds else {})
+    return f"/matrix?{urlencode(asked | {'link': link.component})}#chosen"
+
+
+def _changed_url(request: Request, link: LinkView) -> str:
+    """What changed of this link since the drop before, "" for the first drop."""
+    before = drop_before(marks_of(portal_of(request)), link.drop)
+    return compare_address(request, before, link.drop, link.component) if before else ""
+
+
+def _vendor_url(request: Request, link: LinkView) -> str:
+    """The bundle for the vendor of the accused part, "" while no dossier holds a request."""
+    if link.incident is None:
+        return ""
+    record = link.incident.record
+    if not has_request(dossier_of(portal_of(request).settings, record)):
+        return ""
+    return f"/incidents/{quote(record.incident_id)}/vendor.zip?{urlencode({'drop': record.drop})}"
 
 
 def _why_no_draft(request: Request, link: LinkView) -> str:
@@ -74,24 +101,33 @@ def _siblings(link: LinkView) -> str:
 
 def _link(request: Request) -> Response:
     view = portal_of(request).view(chosen_drop(request))
-    context = panel_context(request, view, request.path_params["component"])
-    if request.query_params.get("panel"):
+    is_panel = bool(request.query_params.get("panel"))
+    try:
+        context = panel_context(request, view, request.path_params["component"])
+    except NotFoundError as error:
+        if is_panel:
+            raise
+        return _missing(request, view, error)
+    if is_panel:
         return fragment(request, "_link_panel.html", **context)
     charts = timeline_context(request, view, context["l"].link)
-    return page(request, "link.html", tab="map", view=view, timeline=charts, **context)
+    strip = drop_strip(request, view.drop, context["l"].component)
+    return page(request, "link.html", tab="map", view=view, timeline=charts, strip=strip, **context)
 
 
-class _Component(Convertor[str]):
-    """Any component at all: `path` would stop at a line break, which a name from telemetry may hold."""
+def _missing(request: Request, view: FabricView, error: NotFoundError) -> Response:
+    """A drop that does not know the link, with the way to those that may."""
+    return page(
+        request,
+        "link_missing.html",
+        tab="map",
+        view=view,
+        status=404,
+        message=error.message,
+        remedy=error.remedy,
+        strip=drop_strip(request, view.drop),
+        map_url="/?" + urlencode({"drop": view.drop}),
+    )
 
-    regex = r"[\s\S]+"
 
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
-
-
-register_url_convertor("component", _Component())
-ROUTES = [Route("/links/{component:component}", _link)]
+ROUTES = [Route("/links/{component:text}", _link)]

@@ -38,6 +38,7 @@ from fabric_pipeline.workflows.fabric_view_model import (
 MAX_PILLS = 6
 _ROW = PILL_HEIGHT + 4
 _PAD = 12.0
+_ROOMY_SWITCH = 62.0
 _TRAY_ROWS = (4.0, 11.0, 28.0, 38.0, 39.0)
 _CARD_ROWS = (28.0, 43.0, 69.0, 84.0, 105.0)
 _PLAIN_ROWS = (28.0, 43.0, 69.0, 84.0, 91.0)
@@ -322,7 +323,7 @@ class Card:
             for name, box in self.gpus.items()
         ]  # fmt: skip
         switches = [
-            line_of_text(box.cx, box.cy + 3.8, name.replace("nvswitch-", "NVSwitch "), "unit", size=min(11.5, box.w / 6), anchor="middle", width=box.w - 4)
+            line_of_text(box.cx, box.cy + 3.8, _switch_label(name, box.w), "unit", size=min(11.5, box.w / 6), anchor="middle", width=box.w - 4)
             for name, box in self.nvswitches.items()
         ]  # fmt: skip
         return [joined(indices), joined(switches), *self._others()]
@@ -336,6 +337,11 @@ class Card:
         x = self.at[0] + _PAD + (TRAY_NAME if self.form.is_tray else 0)
         room = self.form.columns * self.form.cell
         return [line_of_text(x, y, names, "unit", size=11, width=room)] if names else []
+
+
+def _switch_label(name: str, width: float) -> str:
+    """`NVSwitch 2`, and `NVS 2` where that would be cut."""
+    return name.replace("nvswitch-", "NVSwitch " if width >= _ROOMY_SWITCH else "NVS ")
 
 
 def scene_css(scene: Scene, ports: list[Port]) -> str:

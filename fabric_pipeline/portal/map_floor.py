@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from math import log
 
 from fabric_pipeline.model.components import gpu_index
@@ -29,8 +30,9 @@ from fabric_pipeline.portal.map_marks import (
 )
 from fabric_pipeline.portal.map_racks import ASPECT
 from fabric_pipeline.portal.map_scene import Drawn, Scene, layered, picked, pill_label
+from fabric_pipeline.portal.map_summary import summary_of
 from fabric_pipeline.portal.map_tracks import Tracks
-from fabric_pipeline.portal.svg import Svg, element, joined, title
+from fabric_pipeline.portal.svg import Svg, element, joined, number, title
 from fabric_pipeline.workflows.fabric_view_model import (
     TROUBLE,
     Link,
@@ -94,6 +96,7 @@ class FloorMap:
         self.strips = self._strips(racks)
         self.boxes: dict[str, Box] = {}
         self.cells: dict[str, Box] = {}
+        self.units = summary_of(scene.view).unit_of if scene.here == ("/",) else {}
         self.tile_of = {n.name: (s, t) for s in self.strips for t in s.tiles for n in t.nodes}
 
     def picture(self) -> Picture:
@@ -116,7 +119,7 @@ class FloorMap:
             joined(self._cells()),
             layered(self._degraded()),
         ]
-        return Picture(self.width, height + 10, joined(body), self._notes())
+        return Picture(self.width, height + 10, joined(body), self._notes(), is_floor=True)
 
     # places
 
@@ -194,6 +197,7 @@ class FloorMap:
 
     def _place_strips(self, y: float) -> float:
         for strip in self.strips:
+            y += 13 * self.scale if self.units else 0.0
             strip.y = y
             for tile in strip.tiles:
                 tile.y = y
@@ -264,6 +268,7 @@ class FloorMap:
             anchor="end",
             width=_LEFT - 20,
         )
+        yield from self._brackets(strip)
         for tile in strip.tiles:
             box = Box(tile.x - 3, tile.y, _CELL + 6, strip.foot - tile.y)
             if self.is_by_node:
@@ -276,6 +281,24 @@ class FloorMap:
                 title(said),
                 rect(box, "face", 3),
                 line_of_text(tile.x + _CELL / 2, strip.foot + size + 1, tile.rack.name, "unit", size=size, anchor="middle", width=_COLUMN - 4),
+            )  # fmt: skip
+
+    def _brackets(self, strip: Strip) -> Iterator[Svg]:
+        """Names of the scalable units above the racks side by side that belong to each."""
+        owners = [(self.scene.unit_of(tile.nodes), tile) for tile in strip.tiles]
+        for unit, run in groupby(owners, key=lambda owner: owner[0]):
+            tiles = [tile for _, tile in run]
+            if unit is None or not self.units:
+                continue
+            left, right, y = tiles[0].x - 3, tiles[-1].x + _CELL + 3, strip.y - 3 * self.scale
+            size = 8.5 * self.scale
+            line = f"M{number(left)} {number(y + 2)}v{number(-2)}H{number(right)}v2"
+            yield element(
+                "a",
+                {"class": "unit-link card", "href": self.scene.unit(unit)},
+                title(f"{unit.name}: {len(unit.nodes)} nodes, {len(unit.leaves)} leaf switches"),
+                path(line, "wire"),
+                line_of_text(left, y - 2.5 * self.scale, unit.name, "unit", size=size, width=right - left),
             )  # fmt: skip
 
     def _cells(self) -> Iterator[Svg | None]:

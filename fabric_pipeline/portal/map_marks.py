@@ -52,12 +52,16 @@ class Box:
 
 @dataclass(slots=True)
 class Picture:
-    """A finished map: its size, what is on it, and sentences about what it leaves out."""
+    """A finished map: its size, what is on it, and sentences about what it leaves out.
+
+    `is_floor`: nodes are cells with a stripe for each GPU, too small for anything else.
+    """
 
     width: float
     height: float
     body: Svg
     notes: list[str] = field(default_factory=list)
+    is_floor: bool = False
 
 
 def rect(box: Box, css: str, radius: float = 0) -> Svg:

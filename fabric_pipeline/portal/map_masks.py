@@ -6,13 +6,18 @@ never takes the colour of a low figure.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 
 from fabric_pipeline.errors import UsageError
 from fabric_pipeline.portal.map_summary import summary_of
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.workflows.fabric_masks import Figure, Key, utilisation, width_and_speed
+from fabric_pipeline.workflows.fabric_view import view_signature
 from fabric_pipeline.workflows.fabric_view_model import FabricView, Port
 
 NAMES = ("health", "errors", "utilisation", "width")
@@ -42,12 +47,12 @@ _STEPS: dict[str, tuple[tuple[str, float, str], ...]] = {
     "width": (
         ("w2", 0.5, "half or less of what both ends could do"),
         ("w1", 0.999, "less than both ends could do"),
-        ("m0", float("inf"), "full width and speed"),
+        ("m0", float("inf"), "all that both ends could do"),
     ),
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Mask:
     """One way of colouring. `figures` by (node, interface); empty for health and errors."""
 
@@ -82,18 +87,20 @@ class Mask:
         """For a floor of nodes: the class of each node's worst end, `mx` where none is known."""
         if self.name == "health":
             return {node.name: node.state for node in view.nodes}
-        shares = summary_of(view).worst_shares if self.name == "errors" else self._shares()
+        shares = summary_of(view).worst_shares if self.name == "errors" else self._shares
         return {
             node.name: self.step(shares[node.name]) if node.name in shares else UNKNOWN
             for node in view.nodes
         }
 
+    @cached_property
     def _shares(self) -> dict[str, float]:
         """By node the share that matters most: the busiest end, or the most reduced one."""
         worst = min if self.name == "width" else max
         found: dict[str, float] = {}
         for (node, _), figure in self.figures.items():
-            found[node] = worst(found.get(node, figure.share), figure.share)
+            if figure.share is not None:
+                found[node] = worst(found.get(node, figure.share), figure.share)
         return found
 
     @property
@@ -105,11 +112,28 @@ class Mask:
 
 
 def load_mask(settings: Settings, drop: str, name: str) -> Mask:
-    """The mask of that name over one drop; UsageError for a name that there is not."""
+    """The mask of that name over one drop; UsageError for a name that there is not.
+
+    What takes reading is read once until the tables of the drop are written again.
+    """
     if name not in NAMES:
         raise UsageError(f"there is no mask {name!r}", f"take one of {', '.join(NAMES)}")
-    if name == "utilisation":
-        return Mask(name, utilisation(settings, drop))
-    if name == "width":
-        return Mask(name, width_and_speed(settings, drop))
-    return Mask(name)
+    if name not in _READ:
+        return Mask(name)
+    key = (settings.lake, drop, view_signature(settings.lake, drop), name)
+    with _lock:
+        if key in _kept:
+            _kept.move_to_end(key)
+            return _kept[key]
+    mask = Mask(name, _READ[name](settings, drop))
+    with _lock:
+        _kept[key] = mask
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)
+    return mask
+
+
+_READ = {"utilisation": utilisation, "width": width_and_speed}
+_MOST_KEPT = 6
+_kept: OrderedDict[tuple[Path, str, int, str], Mask] = OrderedDict()
+_lock = threading.Lock()

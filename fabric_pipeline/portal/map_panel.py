@@ -32,6 +32,7 @@ def overview(
     silent = [node for node in nodes if node.state == "no_data"]
     return {
         "troubles": [_trouble(scene, link) for link in links[:MOST_LISTED]],
+        "unknown_because": _unknown(scene, counts),
         "left_off": max(0, len(links) - MOST_LISTED),
         "counts": [(s, f"{counts[s]:,} {WORDS[s].lower()}") for s in _ORDER if counts.get(s)],
         "elsewhere": _elsewhere(scene) if len(nodes) == len(scene.view.nodes) else [],
@@ -40,7 +41,18 @@ def overview(
     }
 
 
-def legend(scene: Scene) -> list[tuple[Svg, str]]:
+def _unknown(scene: Scene, counts: Mapping[str, int]) -> str:
+    """Why no degraded link does not mean that none is, "" where links were measured and judged."""
+    if not sum(counts.values()):
+        return "No link is stated or measured here."
+    if not scene.view.is_judged:
+        return "The diagnosis has not run on this drop."
+    if set(counts) <= {"no_data"}:
+        return "No link shown here was measured."
+    return ""
+
+
+def legend(scene: Scene, is_floor: bool = False) -> list[tuple[Svg, str]]:
     """(sign, words): states, or the steps of the mask, and what a tick is."""
     signs = [
         (_sign(mark(state, 7, 7, 9)), words)
@@ -52,9 +64,8 @@ def legend(scene: Scene) -> list[tuple[Svg, str]]:
         )
     ]
     steps = [(_sign(rect(Box(1, 2, 12, 10), css, 2)), words) for css, words in scene.mask.legend]
-    return (
-        [*signs, *steps] if steps else [*signs, (_ticks(), "A tick is one NVLink of the GPU above")]
-    )
+    tick = "A stripe is one GPU of a node" if is_floor else "A tick is one NVLink of the GPU above"
+    return [*signs, *steps] if steps else [*signs, (_ticks(), tick)]
 
 
 def _sign(shape: Svg | None) -> Svg:

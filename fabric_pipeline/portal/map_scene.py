@@ -13,6 +13,7 @@ from fabric_pipeline.portal.map_marks import Point, link_words, pill, reading_wo
 from fabric_pipeline.portal.map_masks import Mask
 from fabric_pipeline.portal.map_summary import summary_of
 from fabric_pipeline.portal.svg import Svg, address, element, joined, number, title
+from fabric_pipeline.workflows.fabric_units import Unit
 from fabric_pipeline.workflows.fabric_view_model import FabricView, Link, NodeView, RackView
 
 
@@ -49,6 +50,16 @@ class Scene:
     def rack(self, rack: RackView) -> str:
         """The map of a rack."""
         return address("/racks/", rack.name, **self._kept)
+
+    def unit(self, unit: Unit) -> str:
+        """The map of a scalable unit."""
+        return address("/su/", str(unit.number), **self._kept)
+
+    def unit_of(self, nodes: Iterable[NodeView]) -> Unit | None:
+        """The scalable unit that all these nodes belong to."""
+        known = summary_of(self.view).unit_of
+        units = [known.get(node.name) for node in nodes]
+        return units[0] if units and all(unit is units[0] for unit in units) else None
 
     def floor(self) -> str:
         """The whole fabric."""

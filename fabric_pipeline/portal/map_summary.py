@@ -1,60 +1,45 @@
-"""What every map of a fabric needs and takes a while to gather from its links, gathered once per view.
+"""What every map of a fabric needs and is counted over all its links, counted once per view.
 
 A fabric of 1,000 nodes has some 170,000 links; the portal keeps views, and this keeps what was counted of
-them.
+them as long as they live.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from weakref import WeakKeyDictionary
 
+from fabric_pipeline.workflows.fabric_units import Unit, units_of
 from fabric_pipeline.workflows.fabric_view_model import FabricView, Link
 
-_KEPT = 3
-_kept: OrderedDict[int, Summary] = OrderedDict()
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Links with trouble, the worst first; all links by state; by node its largest share of an error limit;
+    the scalable units, and the one of each node. Nodes without any data have no share.
+    """
+
+    degraded: list[Link]
+    counts: Counter[str]
+    worst_shares: dict[str, float]
+    units: list[Unit]
+    unit_of: dict[str, Unit]
+
+
+_kept: WeakKeyDictionary[FabricView, Summary] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-@dataclass
-class Summary:
-    """Counted once; the view must be complete."""
-
-    view: FabricView
-
-    @cached_property
-    def degraded(self) -> list[Link]:
-        """Links with trouble, the worst first."""
-        return self.view.degraded()
-
-    @cached_property
-    def counts(self) -> Counter[str]:
-        """Links by state."""
-        return Counter(link.state for link in self.view.links)
-
-    @cached_property
-    def worst_shares(self) -> dict[str, float]:
-        """By node the largest share of an error limit; nodes without any data are left out."""
-        found: dict[str, float] = {}
-        for link in self.view.links:
-            for end in link.ends:
-                reading = end.reading
-                if reading.state != "no_data":
-                    share = reading.share or 0.0
-                    if share >= found.get(end.node, 0.0):
-                        found[end.node] = share
-        return found
-
-
 def summary_of(view: FabricView) -> Summary:
-    """The summary of this very view, kept for the views asked for last."""
+    """The summary of this very view, which must be complete."""
     with _lock:
-        known = _kept.get(id(view))
-        if known is None or known.view is not view:
-            known = _kept[id(view)] = Summary(view)
-        _kept.move_to_end(id(view))
-        while len(_kept) > _KEPT:
-            _kept.popitem(last=False)
+        known = _kept.get(view)
+        if known is None:
+            counts: Counter[str] = sum(view.links.counts().values(), Counter())
+            units = units_of(view)
+            unit_of = {node: unit for unit in units for node in unit.nodes}
+            known = Summary(view.degraded(), counts, view.links.worst_shares(), units, unit_of)
+            _kept[view] = known
         return known

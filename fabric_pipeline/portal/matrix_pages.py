@@ -19,11 +19,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fabric_pipeline.drafting.sanitise import clean
-from fabric_pipeline.errors import UsageError
+from fabric_pipeline.errors import NotFoundError, UsageError
 from fabric_pipeline.portal.matrix_words import counted, share_words, spoken, state_word
 from fabric_pipeline.portal.pages import as_json, chosen_drop, page, portal_of
 from fabric_pipeline.workflows.fabric_view import view_signature
 from fabric_pipeline.workflows.fabric_view_model import LINK_KINDS, STATES, FabricView, Link
+from fabric_pipeline.workflows.link_view import find_link
 from fabric_pipeline.workflows.matrix_grid import (
     MatrixGrid,
     Section,
@@ -50,6 +51,8 @@ def _matrix(request: Request) -> Response:
     kind = _kind(request)
     links, total = worst_links(view, kind, MOST_ROWS)
     grid = _grids.grid(request, view, kind)
+    chosen = _chosen(request, view)
+    shown = [link for link in links if link is not chosen]
     return page(
         request,
         "matrix.html",
@@ -59,12 +62,22 @@ def _matrix(request: Request) -> Response:
         kind=kind,
         kinds=_kinds(request, grid),
         states=tuple(reversed(STATES)),
-        rows=[_row(link) for link in links],
+        rows=[*([_row(chosen)] if chosen else []), *(_row(link) for link in shown)],
+        chosen=bool(chosen),
         total=total,
         shares=SHARES,
         source=f"/api/matrix?{urlencode({'drop': view.drop, 'kind': kind})}",
         limits=_left_out(grid),
     )
+
+
+def _chosen(request: Request, view: FabricView) -> Link | None:
+    """The link that the address names, None without one and where this drop does not know it."""
+    named = request.query_params.get("link", "")
+    try:
+        return find_link(view, named) if named else None
+    except NotFoundError:
+        return None
 
 
 def _api(request: Request) -> Response:

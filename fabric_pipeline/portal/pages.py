@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,22 +20,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from fabric_pipeline.errors import NotFoundError
+from fabric_pipeline.errors import FabricError, NotFoundError, UnderWayError
 from fabric_pipeline.portal.freshness import freshness
 from fabric_pipeline.portal.identity import Auth, Visitor
+from fabric_pipeline.portal.views import Views
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.store.ledger_tickets import TicketRow
-from fabric_pipeline.workflows.fabric_view import (
-    drops_with_fabric,
-    load_fabric_view,
-    view_signature,
-)
+from fabric_pipeline.workflows.dossier_bag import shown
+from fabric_pipeline.workflows.drop_progress import drop_progress
 from fabric_pipeline.workflows.fabric_view_model import FabricView
 
 STATIC = Path(__file__).parent / "static"
-# Views of the drops asked for last; one of 1,000 nodes takes some 60 MB.
-KEPT_VIEWS = 3
 _URGENCY = {"urgent": 0, "high": 1, "normal": 2, "low": 3}
 TABS = (
     ("map", "/", "Map"),
@@ -56,11 +50,11 @@ class Portal:
     auth: Auth = field(default_factory=Auth)
     dagster_url: str = ""
     templates: Environment = field(init=False)
-    _views: OrderedDict[tuple[str, Any], FabricView] = field(default_factory=OrderedDict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    views: Views = field(init=False)
 
     def __post_init__(self) -> None:
         """Templates come from the package, escape everything and know no undefined name."""
+        self.views = Views(self.settings)
         self.templates = Environment(
             loader=PackageLoader("fabric_pipeline.portal"),
             autoescape=True,
@@ -69,6 +63,7 @@ class Portal:
             lstrip_blocks=True,
         )
         self.templates.filters["utc"] = utc
+        self.templates.filters["shown"] = shown
 
     @property
     def ledger(self) -> Ledger:
@@ -78,7 +73,7 @@ class Portal:
     @property
     def drops(self) -> list[str]:
         """Drops that can be shown, the one read last first."""
-        return drops_with_fabric(self.settings.lake)
+        return self.views.drops
 
     def waiting(self) -> list[TicketRow]:
         """Drafts that no person has decided about, most urgent first."""
@@ -90,22 +85,26 @@ class Portal:
         drops = self.drops
         if drop is None and drops:
             drop = drops[0]
+        if drop is not None and drop not in drops and _is_known(self.ledger, drop):
+            raise UnderWayError(
+                f"drop {drop} is known, but nothing of it can be shown yet: a run is reading it, or "
+                "one has failed",
+                "look again when the run is over; other drops can be chosen on the map",
+            )
         if drop is None or drop not in drops:
             raise NotFoundError(
                 f"there is no drop {drop!r}" if drop else "no drop has been read yet",
                 "run the pipeline on a drop first: fabric-pipeline run FOLDER",
             )
-        key = (drop, view_signature(self.settings.lake, drop))
-        with self._lock:
-            if key in self._views:
-                self._views.move_to_end(key)
-                return self._views[key]
-        view = load_fabric_view(self.settings, drop)
-        with self._lock:
-            self._views[key] = view
-            while len(self._views) > KEPT_VIEWS:
-                self._views.popitem(last=False)
-        return view
+        return self.views.view(drop)
+
+
+def _is_known(ledger: Ledger, drop: str) -> bool:
+    """True for a drop that a run has begun to read."""
+    try:
+        return bool(ledger.drop(drop))
+    except FabricError:
+        return False
 
 
 def portal_of(request: Request) -> Portal:
@@ -143,7 +142,10 @@ def page(
         "tab": tab,
         "waiting": portal.waiting() if visitor.is_known else [],
         "view": view,
-        "fresh": freshness(view, datetime.now(UTC)) if view is not None else None,
+        **_age(
+            portal,
+            view if view is not None or not visitor.is_known else portal.views.newest_ready(),
+        ),
         "drop": drop,
         "drop_query": f"?{urlencode({'drop': drop})}" if drop else "",
         "static_version": static_version(),
@@ -154,6 +156,19 @@ def page(
     }
     body = portal.templates.get_template(template).render(shared | context)
     return HTMLResponse(body, status)
+
+
+def _age(portal: Portal, view: FabricView | None) -> dict[str, Any]:
+    """How old the data is, whether a run is at work, and which version of the tables the page shows."""
+    if view is None:
+        return {"fresh": None, "progress": None, "shown": "", "newest": ""}
+    now, drops = datetime.now(UTC), portal.drops
+    return {
+        "fresh": freshness(view, now),
+        "progress": drop_progress(portal.settings, view.drop, now),
+        "shown": portal.views.version(view.drop),
+        "newest": drops[0] if drops else "",
+    }
 
 
 def fragment(request: Request, template: str, **context: Any) -> HTMLResponse:

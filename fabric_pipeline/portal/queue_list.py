@@ -17,12 +17,16 @@ _MOST_DECIDED = 100
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A draft that waits. `notes` are sentences; the first one is what matters most."""
+    """A draft that waits. `notes` are sentences; the first one is what matters most.
+
+    `says` is the beginning of the summary, whole sentences where it has them.
+    """
 
     row: TicketRow
     place: str
     sla: str
     notes: tuple[str, ...]
+    says: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,19 @@ def _waiting(ledger: Ledger, row: TicketRow) -> Waiting:
     draft = stored.draft
     place = ", ".join(x for x in (draft.row, draft.rack, draft.unit) if x) if draft else ""
     notes = tuple(notes_of(ledger, stored, row.expired))
-    return Waiting(row, place, draft.sla if draft else "", notes)
+    is_readable = draft is not None and stored.intact
+    says = beginning(draft.text.summary) if draft and is_readable else ""
+    return Waiting(row, place, draft.sla if draft else "", notes, says)
+
+
+def beginning(text: str, most: int = 220) -> str:
+    """The whole sentences that fit into `most` characters; else its words up to there."""
+    one_line = " ".join(text.split())
+    if len(one_line) <= most:
+        return one_line
+    cut = one_line[:most]
+    end = cut.rfind(". ")
+    return cut[: end + 1] if end > 0 else f"{cut.rpartition(' ')[0] or cut}…"
 
 
 def _why_gone(ledger: Ledger, row: TicketRow) -> str:

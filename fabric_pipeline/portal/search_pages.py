@@ -17,6 +17,7 @@ from fabric_pipeline.workflows.fabric_view_model import FabricView
 
 # Longer than any name that is shown in full.
 MAX_ASKED = 600
+_SHORT_NAME = 40
 _HEADINGS = {
     "incident": "Incidents",
     "ticket": "Tickets",
@@ -42,7 +43,28 @@ def _search(request: Request) -> Response:
         if found:
             shown = [(hit, _leads_to(view, hit, drop)) for hit in found[:MOST_PER_KIND]]
             groups.append((_HEADINGS[kind], len(found), shown))
-    return page(request, "search.html", view=view, asked=asked, groups=groups, total=len(hits))
+    first = next(iter(view.nodes), None)
+    return page(
+        request,
+        "search.html",
+        view=view,
+        asked=asked,
+        groups=groups,
+        total=len(hits),
+        searched=_searched(view),
+        example=first.name if first and len(first.name) <= _SHORT_NAME else "gpu-r11-n03",
+    )
+
+
+def _searched(view: FabricView) -> str:
+    """What was looked through, in figures."""
+    parts = [
+        (len(view.nodes), "nodes"),
+        (len(view.switches), "switches"),
+        (len(view.links), "links"),
+        (len(view.incidents), "incidents"),
+    ]
+    return ", ".join(f"{count:,} {noun}" for count, noun in parts) + " and all tickets"
 
 
 def _leads_to(view: FabricView, hit: Hit, drop: str | None) -> str:

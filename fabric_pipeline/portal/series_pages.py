@@ -16,6 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fabric_pipeline.drafting.sanitise import clean
+from fabric_pipeline.portal.incident_links import implicated
+from fabric_pipeline.portal.incident_view import incident_view
 from fabric_pipeline.portal.pages import (
     Portal,
     chosen_drop,
@@ -25,7 +27,8 @@ from fabric_pipeline.portal.pages import (
 )
 from fabric_pipeline.portal.timeline import (
     asked_window,
-    is_combined,
+    first_run,
+    run_key,
     run_title,
     series_of,
     timeline_context,
@@ -43,7 +46,7 @@ def series_json(series: FabricSeries) -> dict[str, Any]:
         "drop": series.drop,
         "clock": clock and {"start": clock.start, "step": clock.step_s, "bins": clock.bins, "native": clock.native_s},
         "runs": [_run(run) for run in series.runs],
-        "combined": is_combined(series),
+        "first": first_run(series),
         "strips": [_strip(strip, place == series.chosen) for place, strip in enumerate(series.strips)],
         "chosen": series.chosen,
     }  # fmt: skip
@@ -56,21 +59,32 @@ def _series(request: Request) -> Response:
     headers = {"etag": tag, "cache-control": "private, no-cache", "vary": "cookie, authorization"}
     if request.headers.get("if-none-match", "").removeprefix("W/") == tag:
         return Response(status_code=304, headers=headers)
-    found = series_of(portal, view, _link(request, view), asked_window(request))
+    link, among, _ = _drawn(request, view)
+    found = series_of(portal, view, link, asked_window(request), among)
     body = json.dumps(series_json(found), separators=(",", ":"), allow_nan=False)
     return Response(body, media_type="application/json", headers=headers)
 
 
 def _timeline(request: Request) -> Response:
-    """The charts' part of a page, for a map whose panel was exchanged in place."""
+    """The charts' part of a page: for a map whose panel was exchanged in place, and for an incident."""
     view = portal_of(request).view(chosen_drop(request))
-    context = timeline_context(request, view, _link(request, view))
+    link, among, incident = _drawn(request, view)
+    context = timeline_context(request, view, link, among=among, incident=incident)
     return fragment(request, "_timeline.html", timeline=context)
 
 
-def _link(request: Request, view: FabricView) -> Link | None:
-    named = request.query_params.get("link")
-    return find_link(view, named) if named else None
+def _drawn(
+    request: Request, view: FabricView
+) -> tuple[Link | None, list[Link] | None, str]:  # fmt: skip
+    """The link that is set off, the links that are drawn (None for the degraded ones), and the incident."""
+    asked, portal = request.query_params, portal_of(request)
+    named, incident = asked.get("link"), asked.get("incident", "")
+    link = find_link(view, named) if named else None
+    if not incident:
+        return link, None, ""
+    record = incident_view(portal.settings, portal.ledger, incident, view.drop).record
+    among = implicated(view, record)
+    return link or (among[0] if among else None), among, incident
 
 
 def _tag(request: Request, portal: Portal, view: FabricView) -> str:
@@ -81,6 +95,7 @@ def _tag(request: Request, portal: Portal, view: FabricView) -> str:
 
 def _run(run: RunSeries) -> dict[str, Any]:
     return {
+        "key": run_key(run),
         "title": run_title(run),
         "p50": _short(run.p50),
         "p99": _short(run.p99),

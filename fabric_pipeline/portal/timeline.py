@@ -6,6 +6,7 @@ series asked for last. The drawing is done by static/charts.js from `/api/series
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -56,16 +57,22 @@ def asked_window(request: Request) -> Window | None:
 
 
 def series_of(
-    portal: Portal, view: FabricView, link: Link | None, window: Window | None
+    portal: Portal,
+    view: FabricView,
+    link: Link | None,
+    window: Window | None,
+    among: Sequence[Link] | None = None,
 ) -> FabricSeries:
     """The series of a drop, computed once until its tables are written again."""
     home = portal.settings.lake
-    key = (home, view.drop, view_signature(home, view.drop), link.link_id if link else "", window)
+    drawn = None if among is None else tuple(one.link_id for one in among)
+    chosen = link.link_id if link else ""
+    key = (home, view.drop, view_signature(home, view.drop), chosen, window, drawn)
     with _lock:
         if key in _kept:
             _kept.move_to_end(key)
             return _kept[key]
-    found = load_series(portal.settings, view, link, window)
+    found = load_series(portal.settings, view, link, window, among=among)
     with _lock:
         _kept[key] = found
         while len(_kept) > _KEPT:
@@ -74,18 +81,25 @@ def series_of(
 
 
 def timeline_context(
-    request: Request, view: FabricView, link: Link | None = None
+    request: Request,
+    view: FabricView,
+    link: Link | None = None,
+    *,
+    among: Sequence[Link] | None = None,
+    incident: str = "",
 ) -> dict[str, Any]:
     """What `_timeline.html` shows, as its variable `timeline`. `link` is set off and drawn in any case.
 
-    Works without a script too: strips carry their sums, and a table says what fell into slow time.
+    Works without a script too: strips carry their sums, and a table says what fell into slow time. With
+    `incident` the strips are those of the links `among`, which it names.
     """
     window = asked_window(request)
-    series = series_of(portal_of(request), view, link, None)
+    series = series_of(portal_of(request), view, link, None, among)
+    about = {"incident": incident} if incident else {}
     clock = series.clock
     first, last = window or ((moment(clock.start), moment(clock.end)) if clock else (None, None))
     return {
-        "series": "/api/series?" + urlencode({"drop": view.drop} | _named(link)),
+        "series": "/api/series?" + urlencode({"drop": view.drop} | _named(link) | about),
         "hidden": _other_fields(request),
         "first": _field(first),
         "last": _field(last),
@@ -97,8 +111,10 @@ def timeline_context(
             for place, strip in enumerate(series.strips)
         ],
         "more_strips": series.more_strips,
-        "runs": [run_title(run) for run in series.runs],
+        "runs": [(run_key(run), run_title(run)) for run in series.runs],
         "combined": is_combined(series),
+        "first_run": first_run(series),
+        "is_incident": bool(incident),
         "more_runs": series.more_runs,
         "has_timing": bool(series.runs),
         "rows": _table(series, window) if clock else [],
@@ -111,6 +127,19 @@ def timeline_context(
 def is_combined(series: FabricSeries) -> bool:
     """True when several runs were slow, so that they are shown together against their baselines."""
     return len({run.run for run in series.runs if run.slow}) > 1
+
+
+def run_key(run: RunSeries) -> str:
+    """What stands for a series of a run in an address: the same in every drop and after every reading."""
+    text = f"{run.run}\0{run.op}\0{run.bytes}"
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def first_run(series: FabricSeries) -> str:
+    """Which series is drawn where the address names none: that of the slowed run, else all slow ones."""
+    if is_combined(series) and not series.lead:
+        return "all"
+    return run_key(series.runs[0]) if series.runs else ""
 
 
 def run_title(run: RunSeries) -> str:
@@ -144,8 +173,9 @@ def _where_to(request: Request, strip: Strip, drop: str) -> dict[str, Any]:
     """Where a strip leads: beside a map to the panel of its link there, elsewhere to the page of the link."""
     at = request.query_params.get("at", "") if request.url.path == _FRAME else request.url.path
     if at == "/" or at.startswith(_MAPS):
-        asked = urlencode({"drop": drop, "link": strip.component})
-        return {"address": f"{quote(at)}?{asked}", "is_pick": True}
+        mask = request.query_params.get("mask", "")[:40]
+        asked = {"drop": drop, "link": strip.component} | ({"mask": mask} if mask else {})
+        return {"address": f"{quote(at)}?{urlencode(asked)}", "is_pick": True}
     return {
         "address": f"/links/{quote(strip.component, safe='/:')}?{urlencode({'drop': drop})}",
         "is_pick": False,

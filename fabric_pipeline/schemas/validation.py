@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 from typing import Any
 
@@ -50,8 +51,12 @@ def validate(connection: Any, table: Table, relation: str) -> list[Violation]:
     )
 
 
+@cache
 def pandera_schema(table: Table) -> Any:
-    """The pandera schema of a table: exact columns, nullability and rules (types are DuckDB's)."""
+    """The pandera schema of a table: exact columns, nullability and rules (types are DuckDB's).
+
+    Made once for each table, because making it costs as much as judging a small table by it.
+    """
     import pandera.pandas as pa
 
     columns = {

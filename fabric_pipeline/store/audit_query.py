@@ -7,6 +7,7 @@ DuckDB refuses a COPY or INSERT hidden in a WITH clause), and a timer interrupts
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -63,13 +64,16 @@ def query(
                     f"the query ran longer than {timeout_s:g} s and was stopped",
                     "narrow it to one drop or one link, or allow more time",
                 ) from error
-            raise _refused(error) from error
+            raise _refused(error, lines_before=1) from error
     return QueryResult(columns, rows[:limit], len(rows) > limit)
 
 
 def _open(settings: Settings, memory_mb: int | None) -> duckdb.DuckDBPyConnection:
     if not settings.audit.is_file():
-        raise NotFoundError(f"{settings.audit} does not exist", "run the pipeline or rebuild it")
+        raise NotFoundError(
+            f"{settings.audit} does not exist",
+            "run the pipeline, or make it: fabric-pipeline audit rebuild",
+        )
     con = connect()
     try:
         con.execute(f"ATTACH {literal(str(settings.audit))} AS audit (READ_ONLY)")
@@ -84,7 +88,7 @@ def _open(settings: Settings, memory_mb: int | None) -> duckdb.DuckDBPyConnectio
         con.close()
         raise FabricError(
             f"{settings.audit} cannot be opened: {error}",
-            "close sessions that opened it for writing (use `duckdb -readonly`), or rebuild it",
+            "close sessions that opened it for writing (use `duckdb -readonly`), or make it anew: fabric-pipeline audit rebuild",
         ) from error
     return con
 
@@ -116,10 +120,29 @@ def _without_semicolon(statement: str) -> str:
     return encoded[:end].decode()
 
 
-def _refused(error: duckdb.Error) -> UsageError:
+def _refused(error: duckdb.Error, lines_before: int = 0) -> UsageError:
+    """The engine's message; `lines_before` are lines of ours that it counts before the question."""
+    told, _, _ = str(error).partition("\n\nPossible solutions:")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        told, _, _ = told.partition("\n")
+        return UsageError(
+            f"the query wants more memory than it may use: {told}",
+            "ask for fewer rows or shorter texts, or narrow it to one drop or one link",
+        )
+    place = re.search(r"\s*LINE (\d+): ", told)
+    if place and int(place[1]) <= lines_before:  # it quotes what stands around the question
+        told = told[: place.start()]
+    elif place and lines_before:
+        own = f"\n\nLINE {int(place[1]) - lines_before}: "
+        told = f"{told[: place.start()]}{own}{told[place.end() :]}"
+    if "/part.parquet" in told and "operations are disabled" in told:
+        return UsageError(
+            "this table was built where the lake stood before, and the lake was moved or copied",
+            "the next run of the pipeline builds the audit file anew",
+        )
     return UsageError(
-        f"the query was refused: {error}",
-        "`show tables` lists what can be asked; rebuild the file if a table has changed",
+        f"the query was refused: {told.strip()}",
+        "`show tables` lists what can be asked; `fabric-pipeline audit rebuild` makes the file anew if a table has changed or was moved",
     )
 
 

@@ -5,7 +5,9 @@ No database file is ever opened here, so no lock can be held. Tables are found t
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,11 +17,47 @@ Params = Sequence[Any] | Mapping[str, Any] | None
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A fresh in-memory connection: UTC, rows kept in order, no progress bar, no Python variables.
+    """An engine of its own in memory: UTC, rows kept in order, no progress bar, no Python variables.
 
-    Without the last setting a mistyped table name would quietly read a local variable.
+    Without the last setting a mistyped table name would quietly read a local variable. Starting an
+    engine takes some 25 ms: `session` is for all that needs no engine of its own.
     """
-    con = duckdb.connect()
+    return _prepared(duckdb.connect())
+
+
+def session() -> duckdb.DuckDBPyConnection:
+    """A connection like that of `connect` to the engine of this process, in a fraction of the time.
+
+    Temporary tables and views are its own and end with it; everything else would be seen by all, so
+    make nothing else and change no setting. An engine that broke is replaced for the next caller.
+    """
+    global _engine
+    with _engine_lock:
+        if _engine is not None:
+            try:
+                return _prepared(_engine.cursor())
+            except duckdb.Error:
+                _engine = None
+        _engine = connect()
+        return _prepared(_engine.cursor())
+
+
+_engine: duckdb.DuckDBPyConnection | None = None
+_engine_lock = threading.Lock()
+_of_parents: list[object] = []  # closing one would wait for threads that a fork does not copy
+
+
+def _forget_engine() -> None:
+    """A forked process has the engine without its threads, and perhaps the lock held."""
+    global _engine, _engine_lock
+    _of_parents.append(_engine)
+    _engine, _engine_lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_engine)
+
+
+def _prepared(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     con.execute("SET enable_progress_bar = false")
     con.execute("SET python_enable_replacements = false")
     con.execute("SET preserve_insertion_order = true")

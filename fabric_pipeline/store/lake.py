@@ -82,12 +82,15 @@ def attach(
     *,
     as_name: str | None = None,
 ) -> bool:
-    """Make a view over one partition, with exactly the columns of its file; False when missing."""
+    """Make a view of this connection over one partition, with exactly the columns of its file.
+
+    False when the partition is missing.
+    """
     path = part_path(lake, table, drop)
     if not path.is_file():
         return False
     con.execute(
-        f"CREATE OR REPLACE VIEW {quoted(as_name or table)} AS "
+        f"CREATE OR REPLACE TEMP VIEW {quoted(as_name or table)} AS "
         f"SELECT * FROM read_parquet({literal(glob_safe(str(path)))}, hive_partitioning = false)"
     )
     return True
@@ -96,10 +99,12 @@ def attach(
 def attach_all(
     con: duckdb.DuckDBPyConnection, lake: Path, table: str, *, as_name: str | None = None
 ) -> bool:
-    """Make a view over every drop of a table, with the column `drop`; False when there is none."""
+    """Make such a view over every drop of a table, with the column `drop`; False when there is none."""
     if not drops_of(lake, table):
         return False
-    con.execute(f"CREATE OR REPLACE VIEW {quoted(as_name or table)} AS {scan_all(lake, table)}")
+    con.execute(
+        f"CREATE OR REPLACE TEMP VIEW {quoted(as_name or table)} AS {scan_all(lake, table)}"
+    )
     return True
 
 

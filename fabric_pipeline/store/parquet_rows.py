@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from fabric_pipeline.errors import UnreadableTableError
-from fabric_pipeline.store.duck import connect, glob_safe, quoted
+from fabric_pipeline.store.duck import glob_safe, quoted, session
 
 _BATCH_ROWS = 50_000
 
@@ -21,7 +21,7 @@ class ParquetFile:
     def __init__(self, path: Path) -> None:
         """Read the footer only."""
         self._path = glob_safe(str(path))
-        with closing(connect()) as con, _told():
+        with closing(session()) as con, _told():
             described = con.execute(
                 "describe select * from read_parquet(?, hive_partitioning = false)", [self._path]
             ).fetchall()
@@ -30,7 +30,7 @@ class ParquetFile:
     def rows(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         """All rows with these columns, in the order of the file."""
         names = ", ".join(quoted(column) for column in columns)
-        with closing(connect()) as con, _told():
+        with closing(session()) as con, _told():
             cursor = con.execute(
                 f"select {names} from read_parquet(?, hive_partitioning = false)", [self._path]
             )

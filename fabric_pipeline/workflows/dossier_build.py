@@ -22,7 +22,7 @@ from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.columns import DatabaseError
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.filelock import locked
 from fabric_pipeline.store.lake import attach, checked_drop
 from fabric_pipeline.store.ledger import Ledger
@@ -155,7 +155,7 @@ class _Job:
 def _build_all(
     jobs: Sequence[_Job], ledger: Ledger, drop: str, staging: Path
 ) -> dict[Path, Dossier]:
-    with closing(connect()) as connection:
+    with closing(session()) as connection:
         try:
             shared = _read_drop(connection, jobs[0].settings, ledger, drop)
             return {job.target: _build(job, shared, ledger, staging) for job in jobs}
@@ -230,10 +230,12 @@ def _payload(job: _Job, drop: _Drop, said: LedgerFacts, run_id: str, data: Path)
         write_whole(drop.surroundings, job.settings, record.drop, data / DROP_FOLDER)
     elif drop.surroundings is not None and not drop.not_weighed:
         write_weighing(connection, drop.surroundings, data / WEIGHING_FOLDER)
-    sources = write_excerpts(connection, record, drop.path, data / EXCERPT_FOLDER)
+    sources = write_excerpts(
+        connection, record, drop.path, data / EXCERPT_FOLDER, job.settings.unpacked
+    )
     facts = lineage(record, scope, rows, drop.tables, run_id) | {"not_whole": drop.not_whole}
     _json(data / "incident.json", record.model_dump(mode="json"))
-    _json(data / "versions.json", versions(connection, sources, drop.path, rows))
+    _json(data / "versions.json", versions(connection, sources, rows))
     _json(data / LINEAGE, facts)
     texts = said.texts() | rendered(connection, record, rows, said, drop.not_whole)
     for name, text in texts.items():

@@ -44,20 +44,25 @@ def excerpt_name(file: str) -> str:
 
 
 def write_excerpts(
-    connection: Any, record: IncidentRecord, drop: Path | None, folder: Path
+    connection: Any,
+    record: IncidentRecord,
+    drop: Path | None,
+    folder: Path,
+    unpacked: Path | None = None,
 ) -> list[Source]:
     """Write one excerpt per source file of the evidence; needs the picked rows in the connection.
 
-    `drop` is the folder or file that was read, None when the ledger does not know it.
+    `drop` is the folder or file that was read, None when the ledger does not know it; `unpacked` the
+    folder of what came out of archives.
     """
     folder.mkdir()
     sources = []
     for file in sorted({ref.file for ref in record.evidence}):
         refs = [ref for ref in record.evidence if ref.file == file]
-        source, path = look_at(drop, file, next((r.sha256 for r in refs if r.sha256), ""))
+        source = look_at(drop, file, next((r.sha256 for r in refs if r.sha256), ""), unpacked)
         lines: list[tuple[int, str]] = []
-        if path is not None and source.state in WITH_LINES:
-            lines = list(_numbered(path, wanted_lines(connection, file, refs)))
+        if source.path is not None and source.state in WITH_LINES:
+            lines = list(_numbered(source.path, wanted_lines(connection, file, refs)))
         text = excerpt_text(connection, source, refs, lines)
         (folder / excerpt_name(file)).write_text(text, encoding="utf-8", newline="\n")
         sources.append(source)

@@ -18,7 +18,7 @@ from fabric_pipeline.incidents.record import Evidence, IncidentRecord
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.sources.drop import list_drop
 from fabric_pipeline.store.columns import insert_columns
-from fabric_pipeline.store.duck import connect, literal
+from fabric_pipeline.store.duck import literal, session
 from fabric_pipeline.workflows.dossier_bag import shown
 from fabric_pipeline.workflows.dossier_compare import Rerun, differing_rows
 from fabric_pipeline.workflows.dossier_excerpts import (
@@ -168,7 +168,7 @@ def _load_lines(connection: Any, name: str, lines: Mapping[int, str], form: _For
     with tempfile.TemporaryDirectory() as folder:
         text = "".join(f"{lines[number]}\n" for number in numbers)
         (Path(folder) / name).write_text(text, encoding="utf-8", newline="\n")
-        with closing(connect()) as reading:
+        with closing(session()) as reading:
             ingest(reading, list_drop(Path(folder)), "again", _LATE)
             rows = reading.execute(f"select {columns} from {form.table} order by all").fetchall()
     again = [(numbers[row[0] - 1], *row[1:]) for row in rows if row[0]]

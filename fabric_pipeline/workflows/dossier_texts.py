@@ -29,21 +29,19 @@ from fabric_pipeline.sources.registry import recognise
 from fabric_pipeline.store.lake import part_path
 from fabric_pipeline.workflows.dossier_rows import ROW_TABLES, RowSet, picked
 from fabric_pipeline.workflows.dossier_scope import Scope
-from fabric_pipeline.workflows.dossier_sources import Source, source_path
+from fabric_pipeline.workflows.dossier_sources import Source
 
 PACKAGES = ("duckdb", "numpy", "pandas", "pydantic", "pydantic-ai-slim", "anthropic", "dagster")
 
 
-def versions(
-    connection: Any, sources: Sequence[Source], drop: Path | None, rows: Sequence[RowSet]
-) -> dict[str, Any]:
+def versions(connection: Any, sources: Sequence[Source], rows: Sequence[RowSet]) -> dict[str, Any]:
     """Content of `versions.json`: software, readers of the cited files, limits as used."""
     return {
         "fabric_pipeline": __version__,
         "python": platform.python_version(),
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
         "incident_schema": SCHEMA_VERSION,
-        "readers": _readers(connection, sources, drop),
+        "readers": _readers(connection, sources),
         **limits_used(),
         "row_bound": max(one.bound for one in rows),
     }
@@ -107,9 +105,7 @@ def _version(package: str) -> str:
         return ""
 
 
-def _readers(
-    connection: Any, sources: Sequence[Source], drop: Path | None
-) -> dict[str, dict[str, str]]:
+def _readers(connection: Any, sources: Sequence[Source]) -> dict[str, dict[str, str]]:
     """Format and reader version per cited file: as recorded with its readings, else recognised anew."""
     sql = (
         f"select distinct file, format, parser_version from {picked('raw_telemetry')} "
@@ -118,16 +114,15 @@ def _readers(
     found = {row[0]: (row[1], row[2]) for row in connection.execute(sql).fetchall()}
     named = {}
     for source in sources:
-        reader = found.get(source.file) or _recognised(source, drop)
+        reader = found.get(source.file) or _recognised(source)
         named[source.file] = {"format": reader[0], "version": reader[1]}
     return named
 
 
-def _recognised(source: Source, drop: Path | None) -> tuple[str, str]:
-    path = source_path(drop, source.file) if drop is not None else None
-    if path is None or source.state in ("gone", "outside", "changed"):
+def _recognised(source: Source) -> tuple[str, str]:
+    if source.path is None or source.state == "changed":
         return "unknown", ""
-    return _reader_of(path, source.file, source.sha256_now)
+    return _reader_of(source.path, source.file, source.sha256_now)
 
 
 @lru_cache(maxsize=256)

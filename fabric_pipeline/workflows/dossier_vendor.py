@@ -55,6 +55,23 @@ def bundle(dossier: Path, out: Path) -> list[str]:
 
     Raises BadInputError for a dossier that does not hold, UsageError for one without a request.
     """
+    packed, mailed = packed_bundle(dossier)
+    try:
+        out.write_bytes(packed)
+    except OSError as error:
+        raise FabricError(
+            f"{out} cannot be written: {error.strerror}", "choose another file"
+        ) from error
+    return mailed
+
+
+def has_request(dossier: Path) -> bool:
+    """True when the dossier holds a request to a vendor."""
+    return (dossier / PAYLOAD / VENDOR_FOLDER / _REQUEST[0]).is_file()
+
+
+def packed_bundle(dossier: Path) -> tuple[bytes, list[str]]:
+    """The mail bundle as the bytes of a zip file, and the names in it; errors as `bundle` has them."""
     problems, _ = check_bag(dossier) if dossier.is_dir() else ([f"{dossier}: is no folder"], 0)
     if problems:
         raise BadInputError(
@@ -74,13 +91,7 @@ def bundle(dossier: Path, out: Path) -> list[str]:
             entry = zipfile.ZipInfo(f"{dossier.name}/{name}", _ZIP_TIME)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(entry, (dossier / name).read_bytes())
-    try:
-        out.write_bytes(packed.getvalue())
-    except OSError as error:
-        raise FabricError(
-            f"{out} cannot be written: {error.strerror}", "choose another file"
-        ) from error
-    return mailed
+    return packed.getvalue(), mailed
 
 
 def _request(

@@ -9,34 +9,31 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from fabric_pipeline.errors import NotFoundError, UsageError
-from fabric_pipeline.incidents.life_history import SEVERITY_ORDER
-from fabric_pipeline.incidents.lifecycle import WORSE_DEGRADATION_FACTOR, WORSE_POINTS, LifeState
-from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.drop_compare_incidents import changed_incidents, link_of_component
 from fabric_pipeline.workflows.drop_compare_links import (
+    Serials,
     Speeds,
+    changed_cable_serials,
     changed_links,
     changed_speeds,
     silenced_ends,
 )
-from fabric_pipeline.workflows.drop_compare_model import (
-    INCIDENT_CHANGES,
-    ChangedIncident,
-    DropComparison,
-    IncidentChange,
-)
-from fabric_pipeline.workflows.drop_stages import cluster_of, load_incidents
-from fabric_pipeline.workflows.fabric_view_model import FabricView, IncidentView
-from fabric_pipeline.workflows.lifecycle import states
-from fabric_pipeline.workflows.link_view import find_link
+from fabric_pipeline.workflows.drop_compare_model import DropComparison, LinkComparison
+from fabric_pipeline.workflows.drop_compare_rates import counter_changes, link_rates
+from fabric_pipeline.workflows.drop_compare_rows import Differing, differing_links
+from fabric_pipeline.workflows.drop_stages import cluster_of
+from fabric_pipeline.workflows.fabric_view_model import FabricView
 from fabric_pipeline.workflows.present_tables import present_tables
 
 _SPEEDS_SQL = """
 select node, interface, counter, arg_max(value, sample) from link_counters
 where counter in ('width', 'speed_gbps', 'pcie_gen', 'link_up') and value is not null and scope = 'link' group by node, interface, counter
 """
-_ORDER = list(INCIDENT_CHANGES)
+_CABLE_SERIALS_SQL = """
+select node, interface, json_extract_string(attributes, '$.cable_serial') as serial from fabric_topology
+where kind = 'link' and serial is not null and serial <> ''
+"""
 
 
 def compare_drops(settings: Settings, a: FabricView, b: FabricView) -> DropComparison:
@@ -44,10 +41,42 @@ def compare_drops(settings: Settings, a: FabricView, b: FabricView) -> DropCompa
     if a.drop == b.drop:
         raise UsageError("a drop is compared with itself", "choose two drops")
     found = DropComparison(a.drop, b.drop, a.window_end, b.window_end)
-    found.incidents = _incidents(settings, a, b)
-    found.links = changed_links(a, b) + changed_speeds(_speeds(settings, a), _speeds(settings, b))
-    found.notes = _notes(settings, a, b)
+    differing = differing_links(a, b)
+    found.incidents = changed_incidents(settings, a, b)
+    found.links = [
+        *changed_links(a, b, differing),
+        *changed_cable_serials(_cable_serials(settings, a), _cable_serials(settings, b)),
+        *changed_speeds(_speeds(settings, a), _speeds(settings, b)),
+    ]
+    found.notes = _notes(settings, a, b, differing)
     return found
+
+
+def compare_link(
+    settings: Settings, a: FabricView, b: FabricView, component: str, found: DropComparison
+) -> LinkComparison:
+    """One link in both drops, by either end; NotFoundError when neither drop knows it."""
+    links = [link_of_component(view, component) for view in (a, b)]
+    near = next((link for link in links if link is not None), None)
+    if near is None:
+        raise NotFoundError(
+            f"neither drop has a link that ends at {component[:200]!r}",
+            "choose a link on the map of either drop",
+        )
+    rates = [
+        link_rates(settings, view, {"": link}).get("", {}) if link is not None else {}
+        for view, link in zip((a, b), links, strict=True)
+    ]
+    ends = {end.component for link in links if link is not None for end in link.ends}
+    names = {end.name for link in links if link is not None for end in link.ends} | ends
+    return LinkComparison(
+        near.a.component,
+        links[0],
+        links[1],
+        counter_changes(rates[0], rates[1]),
+        [one for one in found.links if one.component in names],
+        [one for one in found.incidents if one.component.partition("/lane-")[0] in names],
+    )
 
 
 def pair_to_compare(
@@ -74,103 +103,6 @@ def pair_to_compare(
     )
 
 
-def _incidents(settings: Settings, a: FabricView, b: FabricView) -> list[ChangedIncident]:
-    before = {one.incident_id: one for one in a.incidents}
-    after = {one.incident_id: one for one in b.incidents}
-    records = _records(settings, a.drop), _records(settings, b.drop)
-    lives = states(Ledger(settings.ledger))
-    found = []
-    for name in before.keys() | after.keys():
-        old, new = before.get(name), after.get(name)
-        shown = new or old
-        if shown is None or shown.fault_type in ("nominal", "no_data") or not _is_shown(old, new):
-            continue
-        life = lives.get(name)
-        change, says = _change(old, new, b, life, records[0].get(name), records[1].get(name))
-        state, reason = (life.state, life.reason) if life else ("", "")
-        found.append(ChangedIncident(change, name, shown.component, old, new, says, state, reason))
-    return sorted(found, key=_place)
-
-
-def _is_shown(old: IncidentView | None, new: IncidentView | None) -> bool:
-    """Sympathetic and purely informative records are no change that anybody acts on."""
-    return any(one is not None and one.severity != "INFO" for one in (old, new))
-
-
-def _change(
-    old: IncidentView | None,
-    new: IncidentView | None,
-    b: FabricView,
-    life: LifeState | None,
-    record: IncidentRecord | None,
-    newer: IncidentRecord | None,
-) -> tuple[IncidentChange, str]:
-    if new is not None and old is not None:
-        return _both(old, new, record, newer)
-    if new is not None:
-        return (
-            "reopened" if _was_before(b, life) else "new"
-        ), f"{new.severity.lower()}, {new.fault_type.replace('_', ' ')}"
-    could_not_tell = life is not None and b.drop in life.unmeasured
-    if old is None or could_not_tell or _is_unmeasured(b, old.component):
-        return "not_measured", f"{b.drop} has no reading that could tell"
-    if life is not None and life.state in ("repaired", "verified"):
-        return "repaired", life.state
-    return "quiet", f"was {old.severity.lower()}"
-
-
-def _was_before(b: FabricView, life: LifeState | None) -> bool:
-    """True when the fault was seen before the later drop began, in whatever drop."""
-    if life is None or life.first_seen is None or b.window_start is None:
-        return False
-    first, start = (
-        at if at.tzinfo else at.replace(tzinfo=UTC) for at in (life.first_seen, b.window_start)
-    )
-    return first < start
-
-
-def _both(
-    old: IncidentView,
-    new: IncidentView,
-    record: IncidentRecord | None,
-    newer: IncidentRecord | None,
-) -> tuple[IncidentChange, str]:
-    ranks = [SEVERITY_ORDER.index(one.severity) for one in (old, new)]
-    if ranks[0] != ranks[1]:
-        says = f"{old.severity.lower()} to {new.severity.lower()}"
-        return ("worse" if ranks[1] > ranks[0] else "better"), says
-    slower = [one.degradation_pct if one is not None else None for one in (record, newer)]
-    if slower[0] is not None and slower[1] is not None:
-        says = f"{slower[0]:.1f} % slower to {slower[1]:.1f} %"
-        grown = (
-            slower[1] - slower[0] >= WORSE_POINTS
-            and slower[1] >= WORSE_DEGRADATION_FACTOR * slower[0]
-        )
-        return ("worse" if grown else "ongoing"), says
-    return "ongoing", f"{new.severity.lower()} in both"
-
-
-def _is_unmeasured(view: FabricView, component: str) -> bool:
-    """True when the later drop says nothing of the component: absent from it, or without a reading."""
-    try:
-        return find_link(view, component).state == "no_data"
-    except NotFoundError:
-        pass
-    node, _, rest = component.partition(":")
-    owner = next((one for one in view.nodes if one.name == node), None)
-    if owner is None:
-        return True
-    device = owner.devices.get(rest)
-    return (device.state if device is not None else owner.state) == "no_data"
-
-
-def _records(settings: Settings, drop: str) -> dict[str, IncidentRecord]:
-    try:
-        return {one.incident_id: one for one in load_incidents(settings, drop)}
-    except NotFoundError:
-        return {}
-
-
 def _speeds(settings: Settings, view: FabricView) -> Speeds:
     found: dict[tuple[str, str], dict[str, float]] = {}
     with present_tables(settings, view.drop, ["link_counters"]) as connection:
@@ -179,13 +111,13 @@ def _speeds(settings: Settings, view: FabricView) -> Speeds:
     return found
 
 
-def _place(one: ChangedIncident) -> tuple[int, int, str]:
-    shown = one.b or one.a
-    worst = -SEVERITY_ORDER.index(shown.severity) if shown else 0
-    return _ORDER.index(one.change), worst, one.component
+def _cable_serials(settings: Settings, view: FabricView) -> Serials:
+    with present_tables(settings, view.drop, ["fabric_topology"]) as connection:
+        rows = connection.execute(_CABLE_SERIALS_SQL).fetchall()
+    return {(node, interface): serial for node, interface, serial in rows}
 
 
-def _notes(settings: Settings, a: FabricView, b: FabricView) -> list[str]:
+def _notes(settings: Settings, a: FabricView, b: FabricView, differing: Differing) -> list[str]:
     notes = []
     clusters = [cluster_of(settings, view.drop) or "" for view in (a, b)]
     if clusters[0] != clusters[1]:
@@ -202,7 +134,7 @@ def _notes(settings: Settings, a: FabricView, b: FabricView) -> list[str]:
             notes.append(
                 f"The diagnosis has not run on drop {view.drop}, so its incidents are not known."
             )
-    lost, gained = silenced_ends(a, b)
+    lost, gained = silenced_ends(differing)
     if lost or gained:
         notes.append(
             f"{lost:,} link ends lost their data and {gained:,} gained some while the other end of the link was measured in both."

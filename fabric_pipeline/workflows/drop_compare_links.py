@@ -10,19 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fabric_pipeline.model.components import natural_key
 from fabric_pipeline.workflows.drop_compare_model import ChangedLink, LinkChange
+from fabric_pipeline.workflows.drop_compare_rows import Differing
 from fabric_pipeline.workflows.fabric_view_model import End, FabricView, Link
 
 Key = tuple[str, str]
 Speeds = Mapping[Key, Mapping[str, float]]
+Serials = Mapping[Key, str]
 _UNITS = {"width": "lanes", "speed_gbps": "Gb/s", "pcie_gen": "generation", "link_up": "link"}
 _SERIALS = ("serial", "uuid")
 # More links of one node or switch are said in one line.
 _MOST_SINGLE = 6
 
 
-def changed_links(a: FabricView, b: FabricView) -> list[ChangedLink]:
+def changed_links(a: FabricView, b: FabricView, differing: Differing) -> list[ChangedLink]:
     """Every difference of topology and of data between the links of two views."""
-    before, after = _by_end(a), _by_end(b)
+    before, after = _by_end(differing.before), _by_end(differing.after)
     both = a.has_topology and b.has_topology
     found: list[ChangedLink] = []
     for key in before.keys() | after.keys():
@@ -31,7 +33,7 @@ def changed_links(a: FabricView, b: FabricView) -> list[ChangedLink]:
             found += _one_sided(key, old, new, both)
         else:
             found += _two_sided(key, old, new, both)
-    found = [*_without_far_ends(found, before, after), *_data_changes(a, b)]
+    found = [*_without_far_ends(found, before, after), *_data_changes(differing)]
     if both:
         found += _serials(a, b)
     return sorted(found, key=lambda one: (natural_key(one.component), one.change))
@@ -54,13 +56,22 @@ def changed_speeds(before: Speeds, after: Speeds) -> list[ChangedLink]:
     return sorted(found, key=lambda one: (natural_key(one.component), one.what))
 
 
+def changed_cable_serials(before: Serials, after: Serials) -> list[ChangedLink]:
+    """Link ends whose cable has another serial number, where both drops state one."""
+    return [
+        ChangedLink("cable", _name(key), before[key], after[key], "cable serial")
+        for key in sorted(before.keys() & after.keys())
+        if before[key] != after[key]
+    ]
+
+
 def _up(value: float) -> str:
     return "up" if value else "down"
 
 
-def _by_end(view: FabricView) -> dict[Key, tuple[Link, End, End | None]]:
+def _by_end(links: Iterable[Link]) -> dict[Key, tuple[Link, End, End | None]]:
     found: dict[Key, tuple[Link, End, End | None]] = {}
-    for link in view.links:
+    for link in links:
         found.setdefault((link.a.node, link.a.interface), (link, link.a, link.b))
         if link.b is not None:
             found.setdefault((link.b.node, link.b.interface), (link, link.b, link.a))
@@ -111,11 +122,11 @@ def _without_far_ends(
     return kept
 
 
-def _data_changes(a: FabricView, b: FabricView) -> Iterator[ChangedLink]:
+def _data_changes(differing: Differing) -> Iterator[ChangedLink]:
     """Links that were measured at either end in one drop and at none in the other, many of a device as one."""
-    after = {(link.a.node, link.a.interface): link for link in b.links}
+    after = {(link.a.node, link.a.interface): link for link in differing.after}
     groups: dict[tuple[LinkChange, str], list[tuple[Link, Link]]] = {}
-    for old in a.links:
+    for old in differing.before:
         new = after.get((old.a.node, old.a.interface))
         if new is None or (old.state == "no_data") == (new.state == "no_data"):
             continue
@@ -136,9 +147,9 @@ def _data_changes(a: FabricView, b: FabricView) -> Iterator[ChangedLink]:
             yield ChangedLink(change, old.a.name, _word(old.state), _word(new.state))
 
 
-def silenced_ends(a: FabricView, b: FabricView) -> tuple[int, int]:
+def silenced_ends(differing: Differing) -> tuple[int, int]:
     """Ends (lost, gained) whose data came or went while the link's other end kept the link measured."""
-    before, after = _by_end(a), _by_end(b)
+    before, after = _by_end(differing.before), _by_end(differing.after)
     lost = gained = 0
     for key in before.keys() & after.keys():
         old, new = before[key], after[key]

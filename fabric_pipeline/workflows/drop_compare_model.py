@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from fabric_pipeline.workflows.fabric_view_model import IncidentView
+from fabric_pipeline.workflows.drop_compare_rates import CounterChange
+from fabric_pipeline.workflows.fabric_view_model import IncidentView, Link
 
 IncidentChange = Literal[
     "new", "reopened", "worse", "ongoing", "better", "repaired", "quiet", "not_measured"
@@ -18,12 +19,12 @@ IncidentChange = Literal[
 INCIDENT_CHANGES: dict[str, str] = {
     "new": "first found in the later drop",
     "reopened": "was quiet or repaired before, and is back",
-    "worse": "graver or slower than in the earlier drop",
+    "worse": "graver, slower, or more errors an hour than in the earlier drop",
     "ongoing": "found in both drops",
-    "better": "less grave than in the earlier drop",
-    "repaired": "a repair was reported, and the later drop does not show it",
+    "better": "milder than in the earlier drop, and still there",
+    "repaired": "a repair was reported in between, and the later drop measured it clean",
     "quiet": "measured in the later drop, and no longer found",
-    "not_measured": "the later drop did not measure the link, so nothing is known",
+    "not_measured": "the later drop did not measure what erred, so nothing is known",
 }
 LinkChange = Literal[
     "recabled", "cable", "serial", "gone", "added", "gained_data", "lost_data", "speed"
@@ -99,10 +100,26 @@ class DropComparison:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each kind there are, kinds without any left out."""
+        """How many of each kind there are, kinds without any left out; watched incidents too."""
         counts: dict[str, int] = {}
         for incident in self.incidents:
             counts[incident.change] = counts.get(incident.change, 0) + 1
         for link in self.links:
             counts[link.change] = counts.get(link.change, 0) + link.links
         return counts
+
+    def accused(self, change: str) -> int:
+        """How many incidents with one kind of change either drop accuses."""
+        return sum(one.change == change and one.is_accused for one in self.incidents)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkComparison:
+    """One link in both drops, None in the drop that does not know it; what changed of it, and its counters."""
+
+    component: str
+    a: Link | None
+    b: Link | None
+    counters: list[CounterChange]
+    changes: list[ChangedLink]
+    incidents: list[ChangedIncident]

@@ -28,13 +28,14 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.drop import list_drop
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
-from fabric_pipeline.store.duck import connect, scalar
+from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows import diagnose as stages
 from fabric_pipeline.workflows.ingest import FileReport, count_links, ingest
 from fabric_pipeline.workflows.link_checks import record_link_checks
 from fabric_pipeline.workflows.ticket_history import with_repeats
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
+from fabric_pipeline.workflows.unpacked import with_archives
 
 INGEST_TABLES = (
     "raw_telemetry",
@@ -80,8 +81,8 @@ def ingest_stage(
     """Drop folder -> the five ingest tables."""
     if not path.exists():
         raise NotFoundError(f"{path}: the drop is no longer there", "put it back or drop it again")
-    drop = list_drop(path)
-    connection = connect()
+    drop = with_archives(list_drop(path), settings.unpacked, progress=progress)
+    connection = session()
     try:
         read = ingest(connection, drop, drop_id, read_at, progress)
         results = [write_checked(connection, settings, name, drop_id) for name in INGEST_TABLES]
@@ -195,7 +196,7 @@ def incident_stage(
 
 def load_incidents(settings: Settings, drop_id: str) -> list[IncidentRecord]:
     """The records of a drop as validated models, heaviest first."""
-    connection = connect()
+    connection = session()
     try:
         if not lake.attach(connection, settings.lake, "incident_records", drop_id):
             raise NotFoundError(
@@ -235,7 +236,7 @@ def drop_tables(settings: Settings, drop_id: str, names: Sequence[str]) -> Itera
 
     Raises NotFoundError naming the table that has to be made first.
     """
-    connection = connect()
+    connection = session()
     try:
         for name in names:
             if not lake.attach(connection, settings.lake, name, drop_id):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.duck import connect, scalar
+from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.lake import attach
 
 _TABLES = ("link_counters", "collective_timings")
@@ -13,7 +13,7 @@ _TABLES = ("link_counters", "collective_timings")
 
 def window_end(settings: Settings, drop: str) -> datetime | None:
     """Time of the last reading or collective of a drop, None when nothing in it carries a time."""
-    connection = connect()
+    connection = session()
     try:
         there = [table for table in _TABLES if attach(connection, settings.lake, table, drop)]
         ends = [scalar(connection, f"select max(ts) from {table}") for table in there]

@@ -19,7 +19,7 @@ from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store import lake
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.fabric_lookup_sql import COUNTERS_SQL, ERRORS_IN_SQL, SLOW_SQL
 from fabric_pipeline.workflows.lookup_fabric import Fabric
@@ -152,7 +152,7 @@ class LakeLookup:
 
     def _open(self) -> Any:
         if self._connection is None:
-            self._connection = connect()
+            self._connection = session()
             for name in _TABLES:
                 if not lake.attach(self._connection, self._settings.lake, name, self._drop):
                     empty = TABLES[name].empty_sql()

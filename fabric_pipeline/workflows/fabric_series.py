@@ -95,7 +95,11 @@ class Strip:
 
 @dataclass(slots=True)
 class FabricSeries:
-    """All series of a drop. `clock` is None when nothing in it carries a time; `chosen` is a place in `strips`."""
+    """All series of a drop. `clock` is None when nothing in it carries a time; `chosen` is a place in `strips`.
+
+    `lead` is the one run that the chosen link is responsible for slowing, "" for none or several; its
+    series stand first.
+    """
 
     drop: str
     clock: Clock | None
@@ -104,6 +108,7 @@ class FabricSeries:
     strips: list[Strip] = field(default_factory=list)
     more_strips: int = 0
     chosen: int | None = None
+    lead: str = ""
 
 
 def load_series(
@@ -111,10 +116,16 @@ def load_series(
     view: FabricView,
     link: Link | None = None,
     window: tuple[datetime, datetime] | None = None,
+    *,
+    among: Sequence[Link] | None = None,
 ) -> FabricSeries:
-    """The series of a drop, with that link among the strips; in a window with bins as fine as it allows."""
-    drawn = view.degraded()[:MOST_STRIPS]
-    more = len(view.degraded()) - len(drawn)
+    """The series of a drop, with that link among the strips; in a window with bins as fine as it allows.
+
+    Strips are those of the degraded links, or of the links `among`, in that order.
+    """
+    wanted = view.degraded() if among is None else list(among)
+    drawn = wanted[:MOST_STRIPS]
+    more = len(wanted) - len(drawn)
     if link is not None and not any(one is link for one in drawn):
         drawn = [link, *drawn]
     with present_tables(settings, view.drop, TABLES) as connection:
@@ -188,9 +199,12 @@ def _add_strips(
         if row is not None and any(value is not None for value in row["multi"] or ()):
             strip.multi = _errors(clock, row, "multi")
         if place in fits:
-            overlap, error_bins, strip.verdict, _ = fits[place]
+            overlap, error_bins, strip.verdict, slowed = fits[place]
             strip.overlap = (overlap, error_bins)
+            if place == found.chosen and slowed and len(slowed) == 1:
+                found.lead = slowed[0]
         found.strips.append(strip)
+    found.runs.sort(key=lambda one: one.run != found.lead)
 
 
 def _strip(link: Link, errors: Values, row: dict[str, Any] | None) -> Strip:

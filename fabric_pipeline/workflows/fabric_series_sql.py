@@ -100,6 +100,7 @@ from lost l left join binned b using (link) group by l.link
 
 # The best coincidence of each link that is drawn.
 FIT_SQL = """
-select a.link, arg_max(c.overlap_bins, c.score), arg_max(c.error_bins, c.score), arg_max(c.verdict, c.score), arg_max(c.run, c.score)
+select a.link, arg_max(c.overlap_bins, c.score), arg_max(c.error_bins, c.score), arg_max(c.verdict, c.score),
+    list_distinct(list(c.run) filter (c.verdict = 'responsible')) as slowed
 from straggler_correlations c join asked a using (node, interface) group by a.link
 """

@@ -10,12 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.model.components import natural_key, normalise_pci
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.columns import insert_columns
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import attach, drops_of, part_path
 from fabric_pipeline.workflows import fabric_view_sql as sql
 from fabric_pipeline.workflows.fabric_view_build import Builder
@@ -32,8 +34,8 @@ def load_fabric_view(settings: Settings, drop: str | None = None) -> FabricView:
 
     Raises NotFoundError, naming the drops there are, when the lake has no such drop.
     """
-    name = _chosen(settings.lake, drop)
-    connection = connect()
+    name = chosen_drop(settings.lake, drop)
+    connection = session()
     try:
         there = {table: attach(connection, settings.lake, table, name) for table in _TABLES}
         return _view(connection, name, there)
@@ -52,7 +54,8 @@ def view_signature(lake: Path, drop: str) -> int:
     return _read_at(lake, drop)
 
 
-def _chosen(lake: Path, drop: str | None) -> str:
+def chosen_drop(lake: Path, drop: str | None) -> str:
+    """The drop that is meant: the one asked for, else the one read last; NotFoundError as above."""
     there = drops_with_fabric(lake)
     if not there:
         raise NotFoundError(
@@ -80,18 +83,23 @@ def _view(connection: Any, drop: str, there: dict[str, bool]) -> FabricView:
     view = FabricView(
         drop,
         site=topology.site,
-        has_topology=bool(topology) or _has_links(connection),
+        has_topology=bool(topology) or _has_rows(connection, "stated"),
         is_judged=there["spike_detections"],
         incidents=state.incidents,
     )
     builder = Builder(state, is_judged=view.is_judged)
     builder.place(topology)
-    view.links = builder.links(connection.execute(sql.LINKS_SQL).fetchall())
-    builder.devices(connection.execute(sql.DEVICES_SQL).fetchall())
-    view.links += builder.leftovers()
+    marked = [(node, interface, place) for (node, interface), place in builder.marked.items()]
+    columns = [("node", "VARCHAR"), ("interface", "VARCHAR"), ("place", "INTEGER")]
+    insert_columns(connection, "marked", columns, marked)
+    found = {
+        name: np.ma.getdata(column)
+        for name, column in connection.execute(sql.LINKS_SQL).fetchnumpy().items()
+    }
+    view.links = builder.links(found, connection.execute(sql.DEVICES_SQL).fetchall())
     view.window_start, view.window_end = connection.execute(sql.WINDOW_SQL).fetchall()[0]
     view.racks, view.switches = _racks(builder.sorted_nodes()), builder.sorted_switches()
-    view.notes = _notes(view, there)
+    view.notes = _notes(view, there, _has_rows(connection, "ends"))
     return view
 
 
@@ -104,7 +112,8 @@ def _places(connection: Any) -> Topology:
 
 
 def _prepare(connection: Any, topology: Topology, there: dict[str, bool]) -> None:
-    """The tables `pci_alias`, `stated` and `measured`, empty where the drop has no such rows."""
+    """The tables `pci_alias`, `marked`, `stated` and `ends`, empty where the drop has no such rows."""
+    connection.execute("create temp table marked (node varchar, interface varchar, place integer)")
     connection.execute("create temp table pci_alias (node varchar, alias varchar, device varchar)")
     aliases = [
         (name, f"pci-{normalise_pci(str(gpu['pci']))}", f"gpu{gpu['gpu']}")
@@ -117,11 +126,13 @@ def _prepare(connection: Any, topology: Topology, there: dict[str, bool]) -> Non
     connection.execute(sql.STATED_SQL if there["fabric_topology"] else sql.NO_STATED_SQL)
     if not there["link_counters"]:
         connection.execute(sql.no_counters_sql())
-    connection.execute(sql.MEASURED_SQL)
+    connection.execute(sql.ENDS_SQL)
+    if aliases and connection.execute(sql.HAS_ALIASES_SQL).fetchall()[0][0]:
+        connection.execute(sql.NAMED_SQL)
 
 
-def _has_links(connection: Any) -> bool:
-    return bool(connection.execute("select count(*) > 0 from stated").fetchall()[0][0])
+def _has_rows(connection: Any, table: str) -> bool:
+    return bool(connection.execute(f"select count(*) > 0 from {table}").fetchall()[0][0])
 
 
 def _racks(nodes: list[NodeView]) -> list[RackView]:
@@ -134,15 +145,17 @@ def _racks(nodes: list[NodeView]) -> list[RackView]:
     )
 
 
-def _notes(view: FabricView, there: dict[str, bool]) -> list[str]:
+def _notes(view: FabricView, there: dict[str, bool], is_measured: bool) -> list[str]:
     notes = []
     if not view.has_topology:
         notes.append(
             "This drop states no topology: racks and far ends are unknown, links are those measured."
         )
-    if not there["link_counters"]:
+    if not there["link_counters"] or not is_measured:
         notes.append("This drop has no link counters: no link end was measured.")
-    down = sum(end.reading is DOWN for link in view.links for end in link.ends)
+    if not view.racks and not view.switches:
+        notes.append("This drop names no node and no switch: there is nothing to draw.")
+    down = view.links.count_of(DOWN)
     if down:
         ends = "1 link end is" if down == 1 else f"{down:,} link ends are"
         notes.append(f"{ends} down without an incident; drawn as no data, not as healthy.")

@@ -1,22 +1,26 @@
-"""Putting nodes, devices, switches and links of a fabric picture together from rows of the lake.
+"""Putting nodes, devices, switches and links of a fabric picture together from columns of the lake.
 
-Rows come in ready joined; what a link end's state is was decided before, in `fabric_view_state`.
+Columns come in ready joined; what a link end's state is was decided before, in `fabric_view_state`.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from fabric_pipeline.model.components import (
     component_id,
-    device_of,
     gpu_index,
     link_type_of,
     natural_key,
 )
 from fabric_pipeline.model.topology import Topology
+from fabric_pipeline.workflows.fabric_link_columns import COLUMNS, LinkColumns
 from fabric_pipeline.workflows.fabric_view_model import (
     DOWN,
     LINK_KINDS,
@@ -24,15 +28,13 @@ from fabric_pipeline.workflows.fabric_view_model import (
     QUIET,
     UNJUDGED,
     Device,
-    End,
-    EndReading,
-    Link,
+    Links,
     NodeView,
-    Port,
     SwitchView,
 )
 from fabric_pipeline.workflows.fabric_view_state import FabricState, Key
 
+Columns = dict[str, Any]
 _LISTS = (
     ("gpu", "gpus", ("gpu",)),
     ("nic", "nics", ("hca", "name")),
@@ -40,20 +42,20 @@ _LISTS = (
     ("pcie_switch", "pcie_switches", ("pcie_switch", "name")),
 )
 _TIER = re.compile(r"^(spine|leaf|core)", re.IGNORECASE)
-_MOST_DIGITS = 9
+_SWITCH_PORT = "/port-"
 
 
 class Builder:
-    """Collects nodes and switches while links are added; see `load_fabric_view` for the order."""
+    """Collects nodes and switches, then hangs the links onto them; see `load_fabric_view` for the order."""
 
     def __init__(self, state: FabricState, is_judged: bool) -> None:
         """`is_judged` False: a measured end without trouble is not called healthy."""
         self._state = state
-        self._plain = {"measured": QUIET if is_judged else UNJUDGED, "down": DOWN}
+        # Without a reading of its own an end is not measured, measured, or down: places 0, 1, 2.
+        self.readings = [NO_DATA, QUIET if is_judged else UNJUDGED, DOWN, *state.readings.values()]
+        self.marked = {key: place for place, key in enumerate(state.readings, 3)}
         self._nodes: dict[str, NodeView] = {}
         self._switches: dict[str, SwitchView] = {}
-        self._used: set[Key] = set()
-        self._holders: dict[Key, Device | SwitchView] = {}
 
     def place(self, topology: Topology) -> None:
         """Nodes with their devices, and switches, as the topology states them."""
@@ -70,76 +72,109 @@ class Builder:
             )
             switch.serial = str(stated.get("serial") or "")
 
-    def links(self, rows: Iterable[Sequence[Any]]) -> list[Link]:
-        """Links from the rows of `LINKS_SQL`, hung onto the devices of both ends."""
-        return [self._link(row) for row in rows]
+    def links(self, found: Columns, whole: Iterable[tuple[str, str]] = ()) -> Links:
+        """Links from the columns of `LINKS_SQL`, hung onto the devices of both ends.
 
-    def devices(self, rows: Iterable[tuple[str, str]]) -> None:
-        """Whole devices that were measured as a sum over their links."""
-        for node, interface in rows:
-            holder = self._holder(node, interface, interface, "")
-            holder.reading = self._reading((node, interface), "measured")
-
-    def leftovers(self) -> list[Link]:
-        """Links, devices and nodes that only spikes or incidents name."""
-        found = []
-        for key in [key for key in self._state.readings if key not in self._used]:
-            if key not in self._used:
-                link = self._leftover(*key)
-                found += [link] if link else []
-        return found
+        `whole` are devices that were measured as a sum over their links. What only spikes or incidents
+        name becomes a link of its own, or the reading of its device or node.
+        """
+        whole = list(whole)
+        found = self._with_far_ends(found)
+        used = {int(at) for side in ("reading", "far_reading") for at in np.unique(found[side])}
+        used |= {self.marked[key] for key in whole if key in self.marked}
+        rest = [key for key, place in self.marked.items() if place not in used]
+        ends = [key for key in rest if _is_link_end(key[1]) and not self._is_device(key, found)]
+        links = Links(LinkColumns.of(self._with_ends(found, ends), self.readings).in_order())
+        for node, device, interface, link_type in links.devices():
+            self._holder(node, device, interface, link_type).ports = links.ports(node, device)
+        for key in whole:
+            place = self.marked.get(key, 1)
+            self._holder(*key, key[1], "").reading = self.readings[place]
+        for key in [key for key in rest if key not in set(ends)]:
+            self._mark(key)
+        return links
 
     def sorted_nodes(self) -> list[NodeView]:
-        """Nodes in the order of rack unit and name, each with its devices and ports in order."""
+        """Nodes in the order of rack unit and name, each with its devices in order."""
+        in_order = cache(natural_key)
         for node in self._nodes.values():
-            names = sorted(node.devices, key=natural_key)
+            names = sorted(node.devices, key=in_order)
             node.devices = {name: node.devices[name] for name in names}
-            for device in node.devices.values():
-                device.ports.sort(key=_port_order)
         return sorted(
-            self._nodes.values(), key=lambda node: (natural_key(node.unit), natural_key(node.name))
+            self._nodes.values(), key=lambda node: (in_order(node.unit), in_order(node.name))
         )
 
     def sorted_switches(self) -> list[SwitchView]:
-        """Switches by name, with their ports in order."""
-        for switch in self._switches.values():
-            switch.ports.sort(key=_port_order)
+        """Switches by name."""
         return sorted(self._switches.values(), key=lambda switch: natural_key(switch.name))
 
-    def _link(self, row: Sequence[Any]) -> Link:
-        (link_id, link_type, node, interface, far_node, far_interface, lanes, speed, cable, part, near_seen, far_seen,
-         device, far_device) = row  # fmt: skip
-        a = End(node, interface, device, self._reading((node, interface), near_seen))
-        far = self._state.far_ends.get((node, interface)) if not far_interface else None
-        b = None
-        if far_interface:
-            reading = self._reading((far_node, far_interface), far_seen)
-            b = End(far_node, far_interface, far_device, reading)
-        elif far is not None and far not in self._used and far in self._state.readings:
-            b = End(*far, device_of(far[1]), self._reading(far, ""))
-        link = Link(link_id, link_type or link_type_of(interface), a, b, lanes, speed, cable, part)
-        self._hang(link)
-        return link
+    def _with_far_ends(self, found: Columns) -> Columns:
+        """Where only an incident says what is at the far end, the two ends become one link."""
+        is_open = found["far_interface"] == ""
+        if not self._state.far_ends or not is_open.any():
+            return found
+        readings = found["reading"][~is_open], found["far_reading"][~is_open]
+        taken = {int(place) for side in readings for place in np.unique(side.astype(int))}
+        rows = {int(found["reading"][at]): int(at) for at in np.flatnonzero(is_open)}
+        gone: list[int] = []
+        for near, far in self._state.far_ends.items():
+            own, other = self.marked.get(near, -1), self.marked.get(far, -1)
+            if own not in rows or other < 0 or {own, other} & taken:
+                continue
+            at = rows[own]
+            found["far_node"][at], found["far_interface"][at] = far
+            found["far_reading"][at] = other
+            taken |= {own, other}
+            gone += [rows[other]] if other in rows else []
+        return {name: np.delete(column, gone) for name, column in found.items()}
 
-    def _hang(self, link: Link) -> None:
-        for end in link.ends:
-            key = (end.node, end.device)
-            if key not in self._holders:
-                self._holders[key] = self._holder(*key, end.interface, link.link_type)
-            self._holders[key].ports.append(Port(link, end))
+    def _with_ends(self, found: Columns, ends: Sequence[Key]) -> Columns:
+        """Further rows for link ends that no topology and no counter knows."""
+        taken: set[Key] = set()
+        rows = []
+        for near in ends:
+            far = self._state.far_ends.get(near)
+            if near in taken:
+                continue
+            if far not in ends or far in taken:
+                far = None
+            taken |= {near, far} if far else {near}
+            rows.append(_row(near, far, self.marked))
+        if not rows:
+            return found
+        return {
+            name: np.concatenate([np.asarray(column, object), np.array([row[name] for row in rows], object)])
+            for name, column in found.items()
+        }  # fmt: skip
 
-    def _reading(self, key: Key, seen: str) -> EndReading:
-        known = self._state.readings.get(key)
-        if known is not None:
-            self._used.add(key)
-            return known
-        return self._plain.get(seen, NO_DATA)
+    def _is_device(self, key: Key, found: Columns) -> bool:
+        """Whether a name such as `pcie-switch-1` is that of a device and not of a link end."""
+        node, name = key
+        if "/" in name:
+            return False
+        if name in self._switches or (node in self._nodes and name in self._nodes[node].devices):
+            return True
+        sides = (("node", "interface"), ("far_node", "far_interface"))
+        return any(
+            owner == node and interface.startswith(f"{name}/")
+            for a, b in sides
+            for owner, interface in zip(found[a], found[b], strict=True)
+        )
+
+    def _mark(self, key: Key) -> None:
+        """The reading of a whole node, switch or device."""
+        node, interface = key
+        reading = self.readings[self.marked[key]]
+        if interface:
+            self._holder(node, interface, interface, "").reading = reading
+        elif node:
+            self._node(node).reading = reading
 
     def _holder(
         self, node: str, device: str, interface: str, link_type: str
     ) -> Device | SwitchView:
         """The device of a node, or the switch, that an interface belongs to; made when new."""
-        if not node and "/port-" in interface and not device.startswith("nvswitch"):
+        if not node and _SWITCH_PORT in interface and not device.startswith("nvswitch"):
             return self._switch(device)
         if not node and device in self._switches:
             return self._switches[device]
@@ -158,18 +193,18 @@ class Builder:
     def _switch(self, name: str) -> SwitchView:
         return self._switches.setdefault(name, SwitchView(name, _tier(name)))
 
-    def _leftover(self, node: str, interface: str) -> Link | None:
-        reading = self._reading((node, interface), "")
-        if not interface:
-            if node:
-                self._node(node).reading = reading
-            return None
-        known = self._switches if not node else self._node(node).devices
-        if interface in known or not _is_link_end(interface):
-            self._holder(node, interface, interface, "").reading = reading
-            return None
-        row = (component_id(node, interface), "", node, interface, "", "", None, None, "", "", "", "", device_of(interface), "")  # fmt: skip
-        return self._link(row)
+
+def columns_of_rows(rows: Iterable[Sequence[Any]]) -> Columns:
+    """Columns from rows in the order of `COLUMNS`."""
+    listed = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in COLUMNS]
+    return {name: np.array(column, object) for name, column in zip(COLUMNS, listed, strict=True)}
+
+
+def _row(near: Key, far: Key | None, places: dict[Key, int]) -> dict[str, Any]:
+    """One link that has nothing but its ends."""
+    far_node, far_interface = far or ("", "")
+    values = (component_id(*near), "", *near, far_node, far_interface, -1, math.nan, "", "", places[near], places[far] if far else 0)  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def _where(stated: dict[str, Any]) -> tuple[str, str, str]:
@@ -206,9 +241,3 @@ def _tier(name: str) -> str:
 
 def _is_link_end(interface: str) -> bool:
     return "/" in interface or interface.startswith(("nvlink", "pcie", "pci-"))
-
-
-def _port_order(port: Port) -> tuple[int, str]:
-    interface = port.end.interface
-    number = interface[len(interface.rstrip("0123456789")) :][:_MOST_DIGITS]
-    return (int(number) if number else 10**_MOST_DIGITS, interface)

@@ -10,146 +10,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-from fabric_pipeline.model.components import component_id
+from fabric_pipeline.workflows.fabric_link_model import (
+    DOWN,
+    LINK_KINDS,
+    NO_DATA,
+    QUIET,
+    STATES,
+    TROUBLE,
+    UNJUDGED,
+    End,
+    EndReading,
+    Link,
+    Port,
+    overall,
+    rank,
+    weight,
+    worst,
+)
+from fabric_pipeline.workflows.fabric_links import Links, Ports
 
-# Mildest first. No data ranks above healthy (it is never healthy) and below any trouble.
-STATES = ("healthy", "no_data", "watch", "warning", "critical")
-TROUBLE = ("watch", "warning", "critical")
-LINK_KINDS = {"nvlink": ("nvlink",), "nic": ("infiniband", "roce", "ethernet"), "pcie": ("pcie",)}
-_RANK = {state: rank for rank, state in enumerate(STATES)}
-
-
-def rank(state: str) -> int:
-    """Place of a state in `STATES`; higher is worse."""
-    return _RANK[state]
-
-
-_NO_SHARES = (None, None)
-_JOINED = {
-    (a, b): a if b == "no_data" else b if a == "no_data" else max(a, b, key=rank)
-    for a in STATES
-    for b in STATES
-}
-
-
-def worst(states: Iterable[str], default: str = "no_data") -> str:
-    """The worst of the states; `default` when there is none."""
-    return max(states, key=rank, default=default)
-
-
-@dataclass(frozen=True, slots=True)
-class EndReading:
-    """What is known of one link end or device.
-
-    `counter` is the one nearest to (or furthest above) its limit, "" when no error was counted.
-    `value` and `limit` are in `unit` (`per hour`, `in total`, `per bit`); `limit` is None for a
-    counter without a fixed limit. `events` is the whole count of the drop. `rule` says which rule
-    fired, with its figures. `incidents` are ids.
-    """
-
-    state: str
-    counter: str = ""
-    lane: int | None = None
-    events: float | None = None
-    value: float | None = None
-    limit: float | None = None
-    unit: str = ""
-    is_lower_bound: bool = False
-    rule: str = ""
-    incidents: tuple[str, ...] = ()
-
-    @property
-    def share(self) -> float | None:
-        """Value as a share of its limit (1.0 = at the limit), None where either is unknown."""
-        if self.value is None or not self.limit:
-            return None
-        return self.value / self.limit
-
-
-QUIET = EndReading("healthy")
-NO_DATA = EndReading("no_data")
-DOWN = EndReading("no_data", rule="the link is down, and no incident says that it should be up")
-UNJUDGED = EndReading("no_data", rule="measured, but the diagnosis has not run on this drop")
-
-
-@dataclass(slots=True)
-class End:
-    """One end of a link. `node` is "" for a port of a leaf or spine switch."""
-
-    node: str
-    interface: str
-    device: str
-    reading: EndReading
-
-    @property
-    def component(self) -> str:
-        """Component id of this end."""
-        return component_id(self.node, self.interface)
-
-    @property
-    def name(self) -> str:
-        """The component id without the word that stands for an unknown node."""
-        return self.component if self.node else self.interface
-
-
-@dataclass(slots=True)
-class Link:
-    """One physical link with both ends; `b` is None when no source names the far end."""
-
-    link_id: str
-    link_type: str
-    a: End
-    b: End | None
-    lanes: int | None = None
-    speed_gbps: float | None = None
-    cable_id: str = ""
-    part: str = ""
-    state: str = field(init=False)
-    share: float | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        """State: worst trouble of the ends, healthy when an end was measured, else no data.
-
-        Share of the limit: the larger one of both ends, None without any.
-        """
-        far = self.b.reading if self.b is not None else NO_DATA
-        self.state = _JOINED[self.a.reading.state, far.state]
-        shares = (self.a.reading.share, far.share)
-        self.share = None if shares == _NO_SHARES else max(share or 0.0 for share in shares)
-
-    @property
-    def ends(self) -> tuple[End, ...]:
-        """The ends that are known."""
-        return (self.a,) if self.b is None else (self.a, self.b)
-
-    @property
-    def worst_reading(self) -> EndReading:
-        """The reading of the worse end: by state, then by share of the limit, then by count."""
-        return max((end.reading for end in self.ends), key=_weight)
-
-    @property
-    def incidents(self) -> tuple[str, ...]:
-        """Ids of the incidents on either end, each once."""
-        return tuple(dict.fromkeys(i for end in self.ends for i in end.reading.incidents))
-
-
-class Port(NamedTuple):
-    """A link seen from one of its ends."""
-
-    link: Link
-    end: End
-
-    @property
-    def far(self) -> End | None:
-        """The other end, None when unknown."""
-        return self.link.b if self.end is self.link.a else self.link.a
-
-    @property
-    def state(self) -> str:
-        """State to show at this end: trouble of the link wherever it shows, else this end's own."""
-        return self.link.state if self.link.state in TROUBLE else self.end.reading.state
+# What makes a link stands in `fabric_link_model`; whoever draws a view takes all names from here.
+__all__ = [
+    "DOWN", "LINK_KINDS", "NO_DATA", "QUIET", "STATES", "TROUBLE", "UNJUDGED", "Device", "End", "EndReading",
+    "FabricView", "IncidentView", "Link", "Links", "NodeView", "Port", "Ports", "RackView", "SwitchView", "rank", "worst",
+]  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -163,7 +49,7 @@ class Device:
     kind: str
     name: str
     facts: dict[str, Any] = field(default_factory=dict)
-    ports: list[Port] = field(default_factory=list)
+    ports: Ports = field(default_factory=Ports)
     reading: EndReading | None = None
 
     def ports_of(self, kind: str) -> list[Port]:
@@ -173,8 +59,7 @@ class Device:
     @property
     def state(self) -> str:
         """Worst trouble of device and ports; healthy when anything was measured; else no data."""
-        own = [self.reading.state] if self.reading else []
-        return _overall([*own, *(port.state for port in self.ports)])
+        return overall(_states(self.reading, [self.ports]))
 
 
 @dataclass
@@ -205,9 +90,9 @@ class NodeView:
 
         Kept once asked for: ask when the view is complete.
         """
-        own = [self.reading.state] if self.reading else []
-        own += [device.reading.state for device in self.devices.values() if device.reading]
-        return _overall([*own, *(port.state for port in self.ports())])
+        return overall(
+            [*_states(self.reading, []), *(device.state for device in self.devices.values())]
+        )
 
 
 @dataclass
@@ -220,14 +105,13 @@ class SwitchView:
     rack: str = ""
     unit: str = ""
     serial: str = ""
-    ports: list[Port] = field(default_factory=list)
+    ports: Ports = field(default_factory=Ports)
     reading: EndReading | None = None
 
     @cached_property
     def state(self) -> str:
         """As for a node, over the ports of the switch."""
-        own = [self.reading.state] if self.reading else []
-        return _overall([*own, *(port.state for port in self.ports)])
+        return overall(_states(self.reading, [self.ports]))
 
 
 @dataclass(slots=True)
@@ -258,7 +142,7 @@ class IncidentView:
     symptoms: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class FabricView:
     """The fabric of one drop. Times are UTC and those of the counters.
 
@@ -274,7 +158,7 @@ class FabricView:
     is_judged: bool = False
     racks: list[RackView] = field(default_factory=list)
     switches: list[SwitchView] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    links: Links = field(default_factory=lambda: Links.of([]))
     incidents: list[IncidentView] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -285,13 +169,11 @@ class FabricView:
 
     def degraded(self) -> list[Link]:
         """Links with trouble, the worst first."""
-        found = [link for link in self.links if link.state in TROUBLE]
-        return sorted(found, key=lambda link: _weight(link.worst_reading), reverse=True)
+        return sorted(
+            self.links.in_trouble(), key=lambda link: weight(link.worst_reading), reverse=True
+        )
 
 
-def _overall(states: Iterable[str]) -> str:
-    return worst(state for state in states if state != "no_data")
-
-
-def _weight(reading: EndReading) -> tuple[int, float, float]:
-    return rank(reading.state), reading.share or 0.0, reading.events or 0.0
+def _states(reading: EndReading | None, ports: Iterable[Ports]) -> list[str]:
+    """The states that a thing shows: its own reading's, and the worst of its link ends."""
+    return [*([reading.state] if reading else []), *(each.state for each in ports)]

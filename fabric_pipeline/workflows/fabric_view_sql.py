@@ -24,63 +24,73 @@ _HEALTH = ", ".join(f"'{name}'" for name in HEALTH_COUNTERS)
 _QUALITY = ", ".join(f"'{spec.name}'" for spec in COUNTERS.values() if spec.role == "quality")
 _PORTS = "'infiniband', 'roce', 'ethernet'"
 
-# `seen`: `measured`, `down` (its last state says so; a link that is down shows no health), or nothing.
-# `pci_alias` (node, alias, device) gives a GPU named by its PCI address its index.
-MEASURED_SQL = f"""
-create or replace temp table measured as
-with ends as (
-    select node, interface, any_value(link_type) as link_type, bool_or(scope in ('link', 'lane')) as is_end,
-        bool_or(value is not null and counter in ({_HEALTH})) as is_measured, min(ts) as first_ts, max(ts) as last_ts,
-        arg_max(value, sample) filter (counter = 'link_up' and value is not null) = 0 as is_down
-    from link_counters group by node, interface
-), named as (
+# A link that is down shows no health. `pci_alias` (node, alias, device) gives a GPU named by its PCI
+# address its index.
+ENDS_SQL = f"""
+create or replace temp table ends as
+select node, interface, any_value(link_type) as link_type, bool_or(scope in ('link', 'lane')) as is_end,
+    bool_or(value is not null and counter in ({_HEALTH})) as is_measured, min(ts) as first_ts, max(ts) as last_ts,
+    coalesce(arg_max(value, sample) filter (counter = 'link_up' and value is not null) = 0, false) as is_down
+from link_counters group by node, interface
+"""
+HAS_ALIASES_SQL = "select count(*) > 0 from ends where starts_with(interface, 'pci-')"
+NAMED_SQL = """
+create or replace temp table ends as
+with named as (
     select e.* exclude (interface),
         case when p.device is null then e.interface
             else p.device || coalesce(nullif(substr(e.interface, length(p.alias) + 1), ''), '/pcie') end as interface
     from ends e left join pci_alias p on p.node = e.node and p.alias = split_part(e.interface, '/', 1)
 )
-select node, interface, any_value(link_type) as link_type, bool_or(is_end) as is_end,
-    case when bool_or(is_down) then 'down' when bool_or(is_measured) then 'measured' else '' end as seen, min(first_ts) as first_ts, max(last_ts) as last_ts
+select node, interface, any_value(link_type) as link_type, bool_or(is_end) as is_end, bool_or(is_measured) as is_measured,
+    min(first_ts) as first_ts, max(last_ts) as last_ts, bool_or(is_down) as is_down
 from named group by node, interface
 """
 
 # Each stated link once, whichever way round and in however many files it stands; the first statement wins.
+# Keys are whole names: DuckDB's hash() gives different names the same value.
 STATED_SQL = """
 create or replace temp table stated as
 with links as (
-    select * exclude (kind, row, rack, unit, socket, gpu, serial, attributes), node || ':' || interface as near, far_node || ':' || far_interface as far
+    select entry, entity_id, link_type, node, interface, far_node, far_interface, lanes, speed_gbps, cable_id, part,
+        node || chr(0) || interface as near, far_node || chr(0) || far_interface as far
     from fabric_topology where kind = 'link' and interface <> ''
 ), once as (
-    select * from links qualify row_number() over (partition by least(near, far), greatest(near, far) order by entry) = 1
+    select * from links semi join (select min(entry) as entry from links group by least(near, far), greatest(near, far)) using (entry)
 )
-select * from once qualify row_number() over (partition by near order by entry) = 1
+select * exclude (near, far) from once semi join (select min(entry) as entry from once group by near) using (entry)
 """
 NO_STATED_SQL = """
 create or replace temp table stated as
-select '' as entity_id, '' as link_type, '' as node, '' as interface, '' as far_node, '' as far_interface, null::bigint as lanes,
+select 0 as entry, '' as entity_id, '' as link_type, '' as node, '' as interface, '' as far_node, '' as far_interface, null::bigint as lanes,
     null::double as speed_gbps, '' as cable_id, '' as part where false
 """
 
-# Stated links with both ends, then the measured ends that no topology knows, in the order of the ports.
+# Stated links with both ends, then the measured ends that no topology knows. `marked` (node, interface, place)
+# are ends with a reading of their own; places 0, 1 and 2 are those of `Builder.readings`.
 LINKS_SQL = """
-with known as (
-    select node, interface from stated union select far_node, far_interface from stated
-), links as (
-    select s.entity_id, s.link_type, s.node, s.interface, s.far_node, s.far_interface, s.lanes, s.speed_gbps, s.cable_id, s.part,
-        coalesce(a.seen, '') as near_seen, coalesce(b.seen, '') as far_seen
-    from stated s left join measured a on a.node = s.node and a.interface = s.interface
-        left join measured b on b.node = s.far_node and b.interface = s.far_interface
-    union all
-    select m.node || ':' || m.interface, m.link_type, m.node, m.interface, '', '', null, null, '', '', m.seen, ''
-    from measured m anti join known k on k.node = m.node and k.interface = m.interface where m.is_end
+with seen as (
+    select e.node, e.interface, e.link_type, e.is_end, coalesce(m.place, case when is_down then 2 when is_measured then 1 else 0 end) as reading
+    from ends e left join marked m on m.node = e.node and m.interface = e.interface
+), known as (
+    select node, interface, reading from seen
+    union all select m.node, m.interface, m.place from marked m anti join ends e on e.node = m.node and e.interface = m.interface
 )
-select *, split_part(interface, '/', 1) as device, split_part(far_interface, '/', 1) as far_device
-from links order by node, device, try_cast(regexp_extract(interface, '([0-9]{1,9})$', 1) as bigint), interface
+select s.entity_id as id, s.link_type as type, s.node, s.interface, s.far_node, s.far_interface, coalesce(s.lanes, -1) as lanes,
+    coalesce(s.speed_gbps, 'nan'::double) as speed, s.cable_id as cable, s.part, coalesce(a.reading, 0) as reading,
+    coalesce(b.reading, 0) as far_reading
+from stated s left join known a on a.node = s.node and a.interface = s.interface
+    left join known b on b.node = s.far_node and b.interface = s.far_interface
+union all
+select m.node || ':' || m.interface, m.link_type, m.node, m.interface, '', '', -1, 'nan'::double, '', '', m.reading, 0
+from seen m anti join (select node, interface from stated union all select far_node, far_interface from stated) k
+    on k.node = m.node and k.interface = m.interface
+where m.is_end
 """
 
 # Sums over a whole GPU or switch: measured devices that are no link end.
-DEVICES_SQL = "select node, interface from measured where not is_end and seen <> ''"
-WINDOW_SQL = "select min(first_ts), max(last_ts) from measured"
+DEVICES_SQL = "select node, interface from ends where not is_end and (is_measured or is_down)"
+WINDOW_SQL = "select min(first_ts), max(last_ts) from ends"
 
 
 def no_counters_sql() -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fabric_pipeline.errors import BadInputError
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.sources.archives.names import title_of
 from fabric_pipeline.sources.drop import list_drop
 from fabric_pipeline.store.ledger import DropClaim, Ledger
 
@@ -55,7 +56,7 @@ def claim(ledger: Ledger, path: Path, at: datetime) -> DropClaim:
     drop = list_drop(path)
     if not drop.files:
         raise BadInputError(f"{path}: the drop is empty", "put the captures into the folder first")
-    name = path.name if path.is_dir() else path.stem
+    name = path.name if path.is_dir() else Path(title_of(path.name)).stem
     return ledger.claim_drop(name, drop.path, drop.content_sha256, at)
 
 

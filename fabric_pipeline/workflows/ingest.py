@@ -19,7 +19,7 @@ from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp
 from fabric_pipeline.sources.drop_meta import DROP_YAML
 from fabric_pipeline.sources.normalized.topology import TopologyReader
-from fabric_pipeline.sources.registry import Match, recognise
+from fabric_pipeline.sources.registry import UNKNOWN_FORMAT, Match, recognise
 from fabric_pipeline.store.parquet_rows import ParquetFile
 from fabric_pipeline.workflows import staging
 from fabric_pipeline.workflows.topology_rows import places_in_names, topology_rows
@@ -68,7 +68,7 @@ def ingest(
     fabric_topology as temporary tables, and drop_files with the order of the files.
     """
     done = Ingested(problems=list(drop.problems))
-    staging.prepare(connection, drop.files, drop.meta.timezone_name)
+    staging.prepare(connection, drop.stamps(), drop.meta.timezone_name)
     parts: list[tuple[FileStamp, TopologyPart]] = []
     pending = [(stamp, _recognised(drop, stamp, done)) for stamp in drop.data_files()]
     pending.sort(key=lambda item: _turn(item[1]))
@@ -82,7 +82,8 @@ def ingest(
         if result.topology is not None:
             parts.append((stamp, result.topology))
             known_nodes |= {str(n["node"]) for n in result.topology.nodes}
-    order = {stamp.name: n for n, stamp in enumerate(drop.data_files())}
+    _set_apart(connection, drop, done)
+    order = {stamp.name: n for n, stamp in enumerate(drop.stamps())}
     done.files.sort(key=lambda report: order[report.name])
     done.topology = Topology(part for _, part in parts)
     rows = [row for stamp, part in parts for row in topology_rows(stamp.name, part)]
@@ -95,6 +96,20 @@ def ingest(
     staging.finish(connection, drop_id, done.runs, rows)
     _count(connection, done)
     return done
+
+
+def _set_apart(connection: Any, drop: Drop, done: Ingested) -> None:
+    """Account for archives, which are read through their files, and for entries that were refused."""
+    apart = [stamp for stamp in drop.stamps() if not stamp.is_data]
+    for stamp in apart:
+        form = f"archive_{stamp.archive.replace('.', '_')}" if stamp.archive else UNKNOWN_FORMAT
+        done.files.append(
+            FileReport(stamp.name, stamp.sha256, stamp.size, form, problem=stamp.problem)
+        )
+        if stamp.archive:
+            done.facts[stamp.name] = {"archive": stamp.archive, "files_in_it": stamp.inside}
+    refused = [(drop.source(stamp), stamp.problem) for stamp in apart if stamp.problem]
+    staging.add_refused_files(connection, refused)
 
 
 def _keep(done: Ingested, name: str, result: ReadResult) -> None:
@@ -156,7 +171,7 @@ def _read_file(
     if not report.problem:
         return report, result
     staging.forget(connection, file.name)
-    staging.add_refused_file(connection, file, report.problem)
+    staging.add_refused_files(connection, [(file, report.problem)])
     return report, ReadResult()
 
 

@@ -5,6 +5,7 @@ The output follows the inspect contract: inputs, verdict, findings, unknown, fac
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from datetime import datetime
 from math import isfinite
@@ -16,7 +17,7 @@ from fabric_pipeline.model.components import component_id
 from fabric_pipeline.model.findings import Finding
 from fabric_pipeline.model.records import UnknownFact
 from fabric_pipeline.sources.drop import Drop, list_drop, loose_files
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.workflows.diagnose import (
     correlation_stage,
     gather_evidence,
@@ -24,6 +25,7 @@ from fabric_pipeline.workflows.diagnose import (
     straggler_stage,
 )
 from fabric_pipeline.workflows.ingest import Ingested, count_links, ingest
+from fabric_pipeline.workflows.unpacked import with_archives
 
 _DROP_ID = "inspect"
 _BLANKS_SHOWN = 1000  # links that are listed for having counters without a value
@@ -43,8 +45,14 @@ def inspect(
 
     Raises BadInputError for a path that does not exist.
     """
-    drop = _as_drop(paths)
-    connection = connect()
+    with tempfile.TemporaryDirectory(prefix="fabric-inspect-") as folder:
+        drop = with_archives(_as_drop(paths), Path(folder), progress=progress)
+        contract = _judged(drop, read_at, progress)
+    return {key: _as_text(value) for key, value in contract.items()}
+
+
+def _judged(drop: Drop, read_at: datetime, progress: Callable[[str], None]) -> dict[str, Any]:
+    connection = session()
     try:
         read = ingest(connection, drop, _DROP_ID, read_at, progress)
         count_links(connection)
@@ -53,10 +61,9 @@ def inspect(
         correlation_stage(connection, _DROP_ID, read.topology)
         answer = diagnose(gather_evidence(connection, read.topology, list(read.runs.values())))
         unknown = [*read.unknown, *answer.unknown, *_blanks(connection), *_unseen(connection)]
-        contract = _as_contract(read, answer, unknown, _quarantine_facts(connection))
+        return _as_contract(read, answer, unknown, _quarantine_facts(connection))
     finally:
         connection.close()
-    return {key: _as_text(value) for key, value in contract.items()}
 
 
 def _as_drop(paths: list[Path]) -> Drop:

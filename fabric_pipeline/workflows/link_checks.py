@@ -18,7 +18,7 @@ from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
-from fabric_pipeline.store.duck import connect, scalar
+from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger, LinkCheck
 from fabric_pipeline.workflows import link_checks_sql as sql
 from fabric_pipeline.workflows.link_check_verdict import LIMITS, Count, LinkEnd, count_of, judge
@@ -140,7 +140,7 @@ def _reaches(later: datetime | None, earlier: datetime | None) -> bool:
 def _last_times(settings: Settings) -> dict[str, datetime | None]:
     """Last reading of every drop of the lake, from the footers of its files."""
     found: dict[str, datetime | None] = {}
-    connection = connect()
+    connection = session()
     try:
         for drop in lake.drops_of(settings.lake, "link_counters"):
             lake.attach(connection, settings.lake, "link_counters", drop)
@@ -151,7 +151,7 @@ def _last_times(settings: Settings) -> dict[str, datetime | None]:
 
 
 def _check_drop(settings: Settings, drop_id: str, incidents: Sequence[Accused]) -> list[LinkCheck]:
-    connection = connect()
+    connection = session()
     try:
         if not lake.attach(connection, settings.lake, "link_counters", drop_id):
             return []

@@ -75,12 +75,10 @@ def load_link(settings: Settings, view: FabricView, component: str) -> LinkView:
 def find_link(view: FabricView, component: str) -> Link:
     """The link of a view by either end, by a lane of it, or by its id."""
     asked = parse_component(component)
-    wanted = _by_index(view, asked.node, asked.interface)
-    for link in view.links:
-        if link.link_id == component or any(
-            (end.node, end.interface) == wanted for end in link.ends
-        ):
-            return link
+    node, interface = _by_index(view, asked.node, asked.interface)
+    found = view.links.at(node, interface) or view.links.by_id(component)
+    if found is not None:
+        return found
     raise NotFoundError(
         f"drop {view.drop} has no link that ends at {component[:200]!r}",
         "choose a link on the map, or search for its port",

@@ -16,7 +16,7 @@ from typing import Any
 
 from fabric_pipeline.model.components import natural_key
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import attach
 
 CLASSES = {
@@ -99,7 +99,7 @@ class PairMatrix:
 
 def pair_matrix(settings: Settings, drop: str) -> PairMatrix | None:
     """The pairs of a drop, None when it has none. GPU pairs are preferred to pairs of nodes."""
-    connection = connect()
+    connection = session()
     try:
         if not attach(connection, settings.lake, "collective_timings", drop):
             return None

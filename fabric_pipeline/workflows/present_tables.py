@@ -12,14 +12,14 @@ from typing import Any
 
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import attach
 
 
 @contextmanager
 def present_tables(settings: Settings, drop_id: str, names: Sequence[str]) -> Iterator[Any]:
     """A connection with these tables of one drop under their own names."""
-    connection = connect()
+    connection = session()
     try:
         for name in names:
             if not attach(connection, settings.lake, name, drop_id):

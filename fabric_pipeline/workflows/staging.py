@@ -128,10 +128,11 @@ def add_result(
     insert_columns(connection, "staged_events", _types(_EVENTS), events)
 
 
-def add_refused_file(connection: Any, file: SourceFile, rule: str) -> None:
-    """Stage a file that nothing could be read from as one refused entry."""
-    row = rejected_row(file, ("unknown", ""), RejectedLine(None, "", rule))
-    insert_columns(connection, "staged_readings", _types(_RAW), [row])
+def add_refused_files(connection: Any, refused: Sequence[tuple[SourceFile, str]]) -> None:
+    """Stage files that nothing could be read from, each with its rule, as one refused entry each."""
+    head = ("unknown", "")
+    rows = [rejected_row(file, head, RejectedLine(None, "", rule)) for file, rule in refused]
+    insert_columns(connection, "staged_readings", _types(_RAW), rows)
 
 
 def forget(connection: Any, name: str) -> None:

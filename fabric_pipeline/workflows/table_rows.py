@@ -11,7 +11,7 @@ from typing import Any
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.columns import insert_columns
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.workflows.drop_stages import StageResult, write_checked
 
 
@@ -20,7 +20,7 @@ def write_table(
 ) -> StageResult:
     """Write one table of a drop; rows have the order of the table's columns."""
     table = TABLES[name]
-    connection = connect()
+    connection = session()
     try:
         connection.execute(f"create temp table {name} as {table.empty_sql()}")
         insert_columns(connection, name, [(c.name, c.type) for c in table.columns], rows)

@@ -19,12 +19,13 @@ _FEWEST = 2  # names in common with a table by which a header is taken for its h
 _SHOWN = 60  # characters of the first line that are repeated
 _PICKLES = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
 _PICKLE_NAMES = (".pkl", ".pickle")
+# Kinds that are opened never come here; these cannot be opened with Python's own library.
 _ARCHIVES = {
-    b"\x1f\x8b": "gzip",
-    b"PK\x03\x04": "zip",
-    b"\xfd7zXZ\x00": "xz",
-    b"BZh": "bzip2",
     b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"Rar!\x1a\x07": "rar",
+    b"\x1f\x9d": "compress (.Z)",
+    b"\x04\x22\x4d\x18": "lz4",
 }
 
 
@@ -43,10 +44,11 @@ def why_unknown(file: SourceFile, size: int) -> str:
         )
     for magic, kind in _ARCHIVES.items():
         if file.starts_with(magic):
-            return f"{kind} archive of a kind that no reader takes; unpack it and drop the folder"
-    if any(map(file.starts_with, _PICKLES)) or file.path.suffix in _PICKLE_NAMES:
+            return f"{kind} archive, which is not opened; unpack it and drop the folder, or pack it as zip or tar.gz"
+    if any(map(file.starts_with, _PICKLES)) or file.name.endswith(_PICKLE_NAMES):
         return (
-            "Python pickle, refused: opening it can run code; drop the dump written as JSON instead"
+            "Python pickle that is no flight-recorder dump, refused and not run: opening it can run "
+            "code; drop the dump written as JSON instead"
         )
     if file.is_binary:
         return "binary content that no reader knows; drop the text output of the tool instead"

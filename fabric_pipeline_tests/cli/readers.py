@@ -11,7 +11,7 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.audit_query import query
 
 COUNT = "select count(*) from link_counters"
-PAUSE_S = 0.25
+PAUSE_S = 0.5
 
 
 @dataclass

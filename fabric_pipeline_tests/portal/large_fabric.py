@@ -7,6 +7,7 @@ bad is drawn from a fixed seed.
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,16 @@ from fabric_pipeline.synth.fleet.topology_file import topology_of
 from fabric_pipeline_tests.workflows.fabric_lake import START, Lake, incident, spike
 
 RACKS_IN_ROW = 32
+# Nodes, racks, leaf switches and ports of the spine by the number of the copy; spines serve all copies.
+_COPY_NAMES = {
+    "gpu-r([0-9]+)": "'gpu-r' || k || '\\1'",
+    "leaf-([0-9]+)": "'leaf-' || k || '0\\1'",
+    "(spine-[0-9]+)/port-([0-9]+)": "'\\1/port-' || k || '0\\2'",
+    '"rack": "r([0-9]+)"': "'\"rack\": \"r' || k || '\\1\"'",
+    '"row": "A"': "'\"row\": \"' || chr((65 + (k - {first}) // 4)::integer) || '\"'",
+    '"serial": "SER': '\'"serial": "SER\' || k',
+}
+FIRST_COPY = 10
 EMPTY_TABLES = ("collective_timings", "fabric_events", "stragglers", "straggler_correlations")
 SEVERITIES = ("CRITICAL", "WARNING", "WARNING", "WATCH")
 
@@ -53,17 +64,19 @@ def large_home(
     bad: int = 24,
     kind: str = "",
     drop: str = "large",
+    copies: int = 1,
 ) -> Settings:
     """A home with one drop of that many nodes; every 97th is silent.
 
-    `bad` links have incidents, of all kinds or of one link type.
+    `bad` links have incidents, of all kinds or of one link type. With `copies` there are so many times
+    the nodes, each copy under names of its own, made by the database in a tenth of the time.
     """
     made = topology_of(shape_of(platform, nodes, gpu_totals=False))
     _place_rows(made["nodes"])
     part = TopologyPart(site="harbour-9")
     part.nodes, part.switches, part.links = made["nodes"], made["switches"], made["links"]
     lake = Lake(home, drop).topology(part)
-    _write_readings(lake, [node["node"] for node in part.nodes[40::97]])
+    silent = [node["node"] for node in part.nodes[40::97]]
     draw = random.Random(5)  # noqa: S311 - which links are bad, no secret
     ends = [
         _end(link["a"])
@@ -71,6 +84,14 @@ def large_home(
             part.links if not kind else [one for one in part.links if one["type"] == kind], bad
         )
     ]
+    if copies > 1:
+        _copy(lake, copies)
+        ends = [
+            (_of_copy(node, n % copies), _of_copy(port, n % copies))
+            for n, (node, port) in enumerate(ends)
+        ]
+        silent = [_of_copy(part.nodes[7]["node"], n) for n in range(0, copies, 3)]
+    _write_readings(lake, silent)
     lake.spikes(*(spike(end, "replay", 90.0 * n + 400) for n, end in enumerate(ends)))
     lake.incidents(
         *(
@@ -81,6 +102,41 @@ def large_home(
     for name in EMPTY_TABLES:
         lake.write(name, [])
     return lake.settings
+
+
+def _copy(lake: Lake, copies: int) -> None:
+    """The topology as it was written, so many times, each time under other names."""
+    connection = connect()
+    attach(connection, lake.settings.lake, "fabric_topology", lake.drop)
+    renamed = ", ".join(
+        f"{_renamed(column)} as {column}"
+        for column in ("entity_id", "node", "interface", "far_node", "far_interface", "attributes")
+    )
+    connection.execute(
+        f"""create or replace temp table copied as
+        select t.* replace ({renamed}, case when rack like 'r%' then 'r' || k || rack[2:] else rack end as rack,
+            (k - {FIRST_COPY}) * 1000000 + entry as entry)
+        from fabric_topology t, range({FIRST_COPY}, {FIRST_COPY + copies}) c(k)
+        where k = {FIRST_COPY} or not (kind = 'site' or kind = 'switch' and node like 'spine%')"""
+    )
+    ready = TABLES["fabric_topology"].cast_sql("copied")
+    write_table(connection, ready, lake.settings.lake, "fabric_topology", lake.drop)
+    connection.close()
+
+
+def _renamed(column: str) -> str:
+    sql = column
+    for old, new in _COPY_NAMES.items():
+        sql = f"regexp_replace({sql}, '{old}', {new.format(first=FIRST_COPY)}, 'g')"
+    return sql
+
+
+def _of_copy(name: str, number: int) -> str:
+    """A name of the first topology as it stands in a copy."""
+    k = FIRST_COPY + number
+    name = re.sub("gpu-r([0-9]+)", rf"gpu-r{k}\1", name)
+    name = re.sub("leaf-([0-9]+)", rf"leaf-{k}0\1", name)
+    return re.sub("(spine-[0-9]+)/port-([0-9]+)", rf"\1/port-{k}0\2", name)
 
 
 def _place_rows(nodes: list[dict[str, Any]]) -> None:

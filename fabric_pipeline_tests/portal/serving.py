@@ -22,6 +22,7 @@ class Answer:
     status: int
     headers: dict[str, str]
     text: str
+    body: bytes
 
 
 @contextmanager
@@ -56,7 +57,8 @@ def ask(
     try:
         connection.request("GET" if body is None else "POST", path, body, sent)
         reply = connection.getresponse()
-        text = reply.read().decode("utf-8", "replace")
-        return Answer(reply.status, {k.lower(): v for k, v in reply.getheaders()}, text)
+        sent_back = reply.read()
+        text = sent_back.decode("utf-8", "replace")
+        return Answer(reply.status, {k.lower(): v for k, v in reply.getheaders()}, text, sent_back)
     finally:
         connection.close()

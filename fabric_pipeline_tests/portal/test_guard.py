@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from fabric_pipeline.errors import UsageError
 from fabric_pipeline.portal.app import create_app
 from fabric_pipeline.portal.identity import Auth, check_auth
-from fabric_pipeline.portal.security import MAX_BODY_BYTES
+from fabric_pipeline.portal.security import MAX_BODY_BYTES, comes_from_here
 from fabric_pipeline.settings import Settings
 from fabric_pipeline_tests.pipeline_runs import ROOT
 from fabric_pipeline_tests.portal.serving import ask, served
@@ -68,6 +71,13 @@ def test_a_form_of_another_page_is_refused(address: str, headers: dict[str, str]
     assert ask(address, "/login", body="token=x", headers=headers).status == 403
 
 
+def test_two_places_of_origin_are_none() -> None:
+    twice = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site")]
+    assert not comes_from_here(
+        Request({"type": "http", "headers": [(n.lower().encode(), v.encode()) for n, v in twice]})
+    )
+
+
 def test_a_form_of_this_page_is_taken(address: str) -> None:
     own = [
         {"Sec-Fetch-Site": "same-origin"},
@@ -75,7 +85,7 @@ def test_a_form_of_this_page_is_taken(address: str) -> None:
         {"Authorization": "Bearer x"},
     ]
     for headers in own:
-        assert ask(address, "/login", body="token=x", headers=headers).status == 303
+        assert ask(address, "/logout", body="x=1", headers=headers).status == 303
 
 
 def test_a_body_without_end_is_refused(address: str) -> None:
@@ -141,3 +151,38 @@ def test_vendored_files_are_those_that_are_named() -> None:
     assert there == named.keys()
     for name, sha256 in named.items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == sha256
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["[::1].evil.test", "[::1]evil", "127.0.0.1:evil.test", "127.0.0.1@evil.test", "localhost:"],
+)
+def test_nothing_may_follow_the_name_but_a_port(address: str, host: str) -> None:
+    assert ask(address, "/healthz", headers={"Host": host}).status == 400
+
+
+def test_a_person_without_a_token_is_led_to_the_form(settings: Settings) -> None:
+    page = {"Accept": "text/html,*/*;q=0.8"}
+    with served(create_app(settings, Auth("token", token=TOKEN))) as url:
+        led = ask(url, "/queue", headers=page)
+        assert (led.status, led.headers["location"]) == (303, "/login")
+        assert ask(url, "/queue").status == 401
+        assert ask(url, "/api/matrix", headers=page | {"Sec-Fetch-Dest": "empty"}).status == 401
+        assert ask(url, "/queue", headers={"Authorization": TOKEN}).status == 401
+    with served(create_app(settings, Auth("proxy", proxies=("10.9.9.9",)))) as url:
+        assert ask(url, "/queue", headers=page).status == 401
+
+
+def test_a_page_that_fails_still_has_headers_and_a_way_on(settings: Settings) -> None:
+    def fails(request: Request) -> Response:
+        raise RuntimeError("a cause that only the log may know")
+
+    app = create_app(settings)
+    app.router.routes.insert(0, Route("/fails", fails))
+    with served(app) as url:
+        answer = ask(url, "/fails")
+        assert answer.status == 500
+        assert 'href="/"' in answer.text
+        assert "only the log" not in answer.text
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert answer.headers["cache-control"] == "no-store"

@@ -97,7 +97,7 @@ def test_an_incident_shows_all_that_its_record_says(url: str, record: IncidentRe
     assert all(f"/figure/{one.name}" in text for one in record.figures)
     assert all(one.component in text for one in record.symptoms)
     assert "/?drop=crc-multibit-lane&amp;link=gpu-r11-n03%3Agpu5%2Fnvlink-11" in text
-    assert "/links/gpu-r11-n03%3Agpu5/nvlink-11?drop=crc-multibit-lane" in text
+    assert "/links/gpu-r11-n03:gpu5/nvlink-11?drop=crc-multibit-lane" in text
     assert "none has been built" in text
 
 

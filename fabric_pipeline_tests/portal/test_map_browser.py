@@ -1,33 +1,19 @@
-"""The maps in a real browser: by pointer, by keyboard alone, without scripts, in both themes, on a phone."""
+"""The maps in a real browser: by pointer, by keyboard, step by step through drops, and without scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from fabric_pipeline.portal.app import create_app
-from fabric_pipeline_tests.portal.hostile_fabric import hostile_home
+from fabric_pipeline_tests.portal.large_fabric import large_home
 from fabric_pipeline_tests.portal.serving import served
 
 GUILTY = "gpu-r11-n03:gpu5/nvlink-11"
 PICKED = f'g.link[data-link="{GUILTY}"] a.pick'
-# The limits of portal.md section 9, doubled for a machine that does other things as well.
-PAINT_MS = 1000
-PAINT = """() => new Promise((done) => {
-  let last = 0;
-  new PerformanceObserver((list) => { for (const entry of list.getEntries()) last = entry.startTime; })
-    .observe({type: "largest-contentful-paint", buffered: true});
-  setTimeout(() => done(last), 300);
-})"""
-
-
-@pytest.fixture(scope="module")
-def hostile_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(create_app(hostile_home(tmp_path_factory.mktemp("hostile")))) as url:
-        yield url
 
 
 def view_box(page: Page) -> list[float]:
@@ -121,6 +107,71 @@ def test_a_drag_that_ends_on_a_link_does_not_follow_it(portal_url: str, browser_
     assert page.url.rstrip("/") == portal_url
 
 
+def touch(session: CDPSession, kind: str, *points: tuple[float, float]) -> None:
+    """Fingers on the screen, as a phone would report them."""
+    at = [{"x": x, "y": y, "id": n} for n, (x, y) in enumerate(points)]
+    session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
+
+
+def test_two_fingers_zoom_and_one_moves_the_map(portal_url: str, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    page.goto(portal_url)
+    frame: Any = page.locator("[data-map]").bounding_box()
+    x, y = frame["x"] + frame["width"] / 2, frame["y"] + frame["height"] / 2
+    whole, fingers = view_box(page), context.new_cdp_session(page)
+    touch(fingers, "touchStart", (x - 30, y), (x + 30, y))
+    for apart in (40, 60, 90):
+        touch(fingers, "touchMove", (x - apart, y), (x + apart, y))
+    touch(fingers, "touchEnd")
+    settled(page)
+    near = view_box(page)
+    assert near[2] == pytest.approx(whole[2] / 3, rel=0.05)
+    assert near[0] + near[2] / 2 == pytest.approx(whole[2] / 2, rel=0.05)
+    touch(fingers, "touchStart", (x, y))
+    for step in (20, 40, 60):
+        touch(fingers, "touchMove", (x - step, y))
+    touch(fingers, "touchEnd")
+    settled(page)
+    assert view_box(page)[0] > near[0]
+    touch(fingers, "touchStart", (x - 90, y), (x + 90, y))
+    touch(fingers, "touchMove", (x - 10, y), (x + 10, y))
+    touch(fingers, "touchEnd")
+    settled(page)
+    assert view_box(page) == whole
+    assert page.url.rstrip("/") == portal_url
+    context.close()
+
+
+def test_a_phone_shows_the_map_before_anything_is_scrolled(
+    portal_url: str, browser_page: Page
+) -> None:
+    browser_page.set_viewport_size({"width": 390, "height": 844})
+    browser_page.goto(portal_url)
+    header: Any = browser_page.locator("header.top").bounding_box()
+    assert header["height"] <= 140
+    map_: Any = browser_page.locator("[data-map]").bounding_box()
+    panel: Any = browser_page.locator("[data-panel]").bounding_box()
+    charts: Any = browser_page.locator(".map-time").bounding_box()
+    assert map_["y"] < 500  # below two bars, the tools and the drops in time
+    assert map_["y"] < panel["y"] < charts["y"]
+
+
+def test_without_colours_states_still_differ(portal_url: str, browser_page: Page) -> None:
+    """Critical, warning and watch have marks of different outlines, and no data is hatched."""
+    browser_page.goto(portal_url)
+    outlines = browser_page.evaluate(
+        """() => ["critical", "warning", "watch"].map((state) => {
+          const mark = document.querySelector(`.map-legend .mark.${state}`);
+          return mark && (mark.tagName + (mark.getAttribute("d") ?? "")).replace(/[0-9.]+/g, "");
+        })"""
+    )
+    assert None not in outlines
+    assert len(set(outlines)) == 3
+    hatched = browser_page.locator(".map-legend .hatch")
+    assert "#hatch" in hatched.first.evaluate("(sign) => getComputedStyle(sign).fill")
+
+
 def test_another_drop_is_shown_when_it_is_chosen(portal_url: str, browser_page: Page) -> None:
     browser_page.goto(portal_url)
     browser_page.locator("#drop").select_option("missing-data")
@@ -142,31 +193,28 @@ def test_everything_can_be_read_without_scripts(portal_url: str, browser: Browse
     context.close()
 
 
-def test_nothing_hostile_runs(
-    hostile_url: str, browser_page: Page, axe: Callable[[Page], None]
+@pytest.fixture(scope="module")
+def floor_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(create_app(large_home(tmp_path_factory.mktemp("floor"), 64))) as url:
+        yield url
+
+
+def test_each_zoom_level_of_a_floor_has_its_address_and_way_up(
+    floor_url: str, browser_page: Page
 ) -> None:
     page = browser_page
-    said: list[str] = []
-    page.on("dialog", lambda dialog: said.append(dialog.message))
-    page.goto(hostile_url)
-    axe(page)
-    page.locator("a.pick").first.focus()
+    page.goto(floor_url)
+    page.locator("a.unit-link").nth(1).focus()
     page.keyboard.press("Enter")
-    expect(page.locator("[data-panel-body]")).not_to_be_empty()
-    page.locator("a.card").nth(1).click()
+    page.wait_for_url("**/su/2")
+    assert page.locator("h1").inner_text() == "SU 2"
+    page.locator("a.rack-link").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/racks/**")
+    page.locator("a.card").first.focus()
+    page.keyboard.press("Enter")
     page.wait_for_url("**/nodes/**")
-    assert said == []
-
-
-def test_no_text_leaves_the_screen_of_a_phone(portal_url: str, browser_page: Page) -> None:
-    browser_page.set_viewport_size({"width": 390, "height": 844})
-    for path in ("/", f"/?link={GUILTY}", "/nodes/gpu-r11-n03", "/search?q=gpu5"):
-        browser_page.goto(portal_url + path)
-        wide = browser_page.evaluate("() => document.documentElement.scrollWidth")
-        assert wide <= 390, path
-
-
-def test_the_map_is_there_at_once(portal_url: str, browser_page: Page) -> None:
-    browser_page.goto(portal_url)
-    browser_page.goto(portal_url)
-    assert browser_page.evaluate(PAINT) < PAINT_MS
+    crumbs = page.locator(".crumbs a")
+    assert [text.split()[0] for text in crumbs.all_inner_texts()] == ["harbour-9", "SU", "Rack"]
+    crumbs.nth(1).click()
+    page.wait_for_url("**/su/2")

@@ -25,8 +25,10 @@ from fabric_pipeline.workflows.fabric_view_model import (
     EndReading,
     FabricView,
     Link,
+    Links,
     NodeView,
     Port,
+    Ports,
     RackView,
     SwitchView,
 )
@@ -221,6 +223,7 @@ def test_too_many_cables_are_left_to_the_list(tmp_path: Path) -> None:
 def test_a_thousand_nodes_stay_light() -> None:
     view = FabricView("large", is_judged=True, has_topology=True)
     view.switches = [SwitchView(f"leaf-{n}", "leaf") for n in range(256)]
+    links = []
     for place in range(250):
         rack = RackView(f"r{place}", "ABCDEFGH"[place // 32])
         view.racks.append(rack)
@@ -231,9 +234,10 @@ def test_a_thousand_nodes_stay_light() -> None:
             port = End(node.name, "mlx5_0/1", "mlx5_0", _reading(place, unit))
             far = End("", f"leaf-{place}/port-{unit}", f"leaf-{place}", QUIET)
             link = Link(port.component, "infiniband", port, far)
-            node.devices["mlx5_0"] = Device("nic", "mlx5_0", {}, [Port(link, port)])
-            view.links.append(link)
+            node.devices["mlx5_0"] = Device("nic", "mlx5_0", {}, Ports([Port(link, port)]))
+            links.append(link)
             rack.nodes.append(node)
+    view.links = Links.of(links)
     picture, root = floor(view)
     drawn = str(frame(picture, "a map"))
     assert len(view.nodes) == 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -14,12 +15,17 @@ import pytest
 
 from fabric_pipeline.portal.app import create_app
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.duck import connect, scalar
+from fabric_pipeline.store.lake import part_path
+from fabric_pipeline.workflows.fabric_units import units_of
 from fabric_pipeline.workflows.fabric_view import load_fabric_view
 from fabric_pipeline_tests.pipeline_runs import ROOT
 from fabric_pipeline_tests.portal.hostile_fabric import NAMES, hostile_home
 from fabric_pipeline_tests.portal.serving import Answer, ask, served
 
 GUILTY = "gpu-r11-n03:gpu5/nvlink-11"
+# Twice the budgets, for a machine that does other things as well.
+COLD_S, WARM_S = 3.0, 0.1
 
 
 class Page(HTMLParser):
@@ -154,11 +160,6 @@ def test_the_exported_picture_stands_alone(portal_url: str) -> None:
         assert not re.search(r"url\((?!#)|@import|https?://", style)
 
 
-def test_pages_are_light(portal_url: str) -> None:
-    body = ask(portal_url, "/").text
-    assert len(gzip.compress(body.encode())) < 30 * 1024
-
-
 def test_hostile_names_stay_text_on_every_map(hostile: str) -> None:
     paths = ["/", "/?mask=errors", "/search?q=alert", "/map.svg"]
     paths += [f"/nodes/{quote(name, safe='')}" for name in NAMES]
@@ -186,3 +187,57 @@ def test_nothing_read_yet_says_what_to_do(tmp_path: Path) -> None:
         answer = ask(url, "/")
         assert answer.status == 404
         assert "fabric-pipeline run" in answer.text
+
+
+def test_a_thousand_nodes_are_there_in_time(thousand: Settings) -> None:
+    """Read, drawn and asked for again, in time of one processor; other work on the machine is not counted."""
+    with served(create_app(thousand)) as url:
+        began = time.process_time()
+        first = ask(url, "/")
+        cold_s = time.process_time() - began
+        again = []
+        for _ in range(3):
+            began = time.process_time()
+            ask(url, "/")
+            again.append(time.process_time() - began)
+    assert first.status == 200
+    assert len(gzip.compress(first.text.encode())) < 100 * 1024
+    assert cold_s < COLD_S
+    assert min(again) < WARM_S
+
+
+def test_no_link_is_made_that_no_page_shows(thousand: Settings) -> None:
+    app = create_app(thousand)
+    stated = str(part_path(thousand.lake, "fabric_topology", "large"))
+    with served(app) as url:
+        for path in ("/", "/?mask=errors", "/matrix", "/racks/r1011", "/nodes/gpu-r1011-n01"):
+            assert ask(url, path).status == 200
+    view = app.state.portal.view()
+    # Those in trouble, those of one rack, and a few that the table of the matrix shows.
+    assert view.links.made < 5_000 < len(view.links)
+    # None of the stated links is lost on the way, however alike their names are.
+    count = "select count(*) from read_parquet(?) where kind = 'link'"
+    assert len(view.links) == scalar(connect(), count, [stated])
+
+
+def test_scalable_units_are_read_off_the_cabling(thousand: Settings, home: Settings) -> None:
+    units = units_of(load_fabric_view(thousand))
+    assert len(units) == 32
+    assert [len(unit.nodes) for unit in units[:3]] == [32, 32, 32]
+    assert sum(len(unit.nodes) for unit in units) == 1024
+    assert all(len(unit.leaves) == 8 for unit in units)
+    # Eight nodes on the same leaves are one unit: the floor itself.
+    assert units_of(load_fabric_view(home)) == []
+
+
+def test_a_unit_has_its_map_and_another_is_not_found(thousand: Settings) -> None:
+    with served(create_app(thousand)) as url:
+        page = ok(ask(url, "/su/2"))
+        assert "32 nodes, 8 racks, 8 leaf switches" in page.words
+        assert "/racks/r1111" in page.links
+        assert "/racks/r1011" not in page.links
+        assert {"/", "/su/1"} <= set(ok(ask(url, "/racks/r1011")).links)
+        assert "/su/32" in ok(ask(url, "/")).links
+        assert ask(url, "/map.svg?su=2").text.count('class="card') == 32
+        for number in ("0", "33", "x", "1%2F2"):
+            assert ask(url, f"/su/{number}").status == 404

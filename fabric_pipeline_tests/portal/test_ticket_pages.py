@@ -73,29 +73,6 @@ def test_a_ticket_shows_every_field_with_its_origin(url: str, settings: Settings
     assert f"assets/ticket_drafts?view=partitions&amp;partition={DROP}" in text
 
 
-@pytest.mark.parametrize("path", ["review", "edit", "repaired"])
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"Sec-Fetch-Site": "cross-site"},
-        {"Origin": "http://evil.test"},
-        {"Sec-Fetch-Site": "none"},
-    ],
-)
-def test_a_forged_form_records_nothing(
-    url: str, settings: Settings, ledger: Ledger, path: str, headers: dict[str, str]
-) -> None:
-    made, sha256 = current(settings)
-    form = edit_form(made, sha256, title="Forged", decision="approved", reviewer=REVIEWER)
-    body = "&".join(f"{name}={value}" for name, value in form.items())
-    assert ask(url, f"{HERE}/{path}", body=body, headers=headers).status == 403
-    assert ask(url, f"{HERE}/{path}", body=body, headers={"Host": "evil.test"}).status == 400
-    assert [row.state for row in ledger.tickets()] == ["awaiting"]
-    assert len(ledger.drafts_of_ticket(TICKET)) == 1
-    assert ledger.repairs() == []
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

@@ -185,11 +185,11 @@ def test_readers_and_two_builders_do_not_disturb_each_other(home: Path) -> None:
     stop, report = home / "stop", home / "report"
     context = multiprocessing.get_context("spawn")
     reader = context.Process(target=read_in_a_loop, args=(home, stop, report))
-    builder = context.Process(target=rebuild, args=(home, 3))
+    builder = context.Process(target=rebuild, args=(home, 2))
     reader.start()
     builder.start()
     wal = where.audit.with_name("audit.duckdb.wal")
-    for _ in range(3):
+    for _ in range(2):
         wal.write_bytes(b"")  # as a session opened for writing leaves it
         rebuild_audit(where)
     builder.join(60)

@@ -176,3 +176,24 @@ def test_a_lake_behind_a_symbolic_link_can_be_read(tmp_path: Path) -> None:
 def test_the_file_can_be_opened_without_this_program(where: Settings) -> None:
     with duckdb.connect(str(where.audit), read_only=True) as con:
         assert con.execute("SELECT n FROM raw_telemetry").fetchall() == [(7,)]
+
+
+def test_a_refusal_counts_lines_of_the_question_and_shows_none_of_ours(where: Settings) -> None:
+    with pytest.raises(UsageError) as refused:
+        query(where, "SELECT 1,\n nope FROM ledger_drafts", cell_chars=100)
+    assert "LINE 2:  nope" in str(refused.value)
+    with pytest.raises(UsageError) as memory:
+        query(where, "SELECT list(i) FROM range(100000000) AS t(i)", cell_chars=9, memory_mb=64)
+    assert "wants more memory" in str(memory.value)
+    assert "COLUMNS" not in str(memory.value)
+    assert "Possible solutions" not in str(memory.value)
+
+
+def test_tables_of_a_moved_lake_say_so(tmp_path: Path) -> None:
+    where = settings(tmp_path / "before")
+    lake.write_table(connect(), "SELECT 7 AS n", where.lake, "raw_telemetry", "d1")
+    rebuild_audit(where)
+    (tmp_path / "before").rename(tmp_path / "after")
+    moved = settings(tmp_path / "after")
+    with pytest.raises(UsageError, match="moved or copied"):
+        query(moved, "SELECT * FROM raw_telemetry")

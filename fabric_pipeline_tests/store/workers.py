@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,6 +44,7 @@ def read_in_a_loop(home: Path, stop: Path, report: Path) -> None:
             if "stranger" in tables:
                 wrong = "a table of another session appeared"
             asked += 1
+            time.sleep(0.02)  # the builders need the processor as well
         except Exception as error:
             wrong = repr(error)
     report.write_text(f"{asked} {wrong}")

@@ -17,7 +17,7 @@ from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.columns import insert_columns
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import write_table
 from fabric_pipeline.workflows.topology_rows import topology_rows
 
@@ -70,7 +70,7 @@ class Lake:
     def __init__(self, home: Path, drop: str = "d1") -> None:
         self.settings = settings(home)
         self.drop = drop
-        self._connection = connect()
+        self._connection = session()
 
     def topology(self, *parts: TopologyPart) -> Lake:
         """One file for each part."""

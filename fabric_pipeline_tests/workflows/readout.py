@@ -7,13 +7,15 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.validation import Violation, validate
 from fabric_pipeline.sources.drop import Drop, list_drop
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.workflows.ingest import FileReport, Ingested, count_links, ingest
+from fabric_pipeline.workflows.unpacked import with_archives
 
 READ_AT = datetime(2026, 12, 1, tzinfo=UTC)
 _TABLES = (
@@ -76,8 +78,10 @@ def read_drop(
     drop: Drop | Path, read_at: datetime = READ_AT, *, is_checked: bool = False
 ) -> Readout:
     """Ingest a drop and count its links; checking the tables takes most of the time."""
-    listed = list_drop(drop) if isinstance(drop, Path) else drop
-    with closing(connect()) as con:
+    with closing(session()) as con, TemporaryDirectory() as unpacked:
+        listed = list_drop(drop) if isinstance(drop, Path) else drop
+        if isinstance(drop, Path):
+            listed = with_archives(listed, Path(unpacked))
         readout = Readout(ingest(con, listed, "test", read_at))
         count_links(con)
         for name in _TABLES:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.duck import connect, literal
+from fabric_pipeline.store.duck import literal, session
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.accounting import reading_account
 from fabric_pipeline.workflows.drop_stages import (
@@ -53,7 +53,7 @@ class Case:
 
 def _parquet() -> bytes:
     path = Path(__file__).with_name(".made.parquet")
-    with closing(connect()) as con:
+    with closing(session()) as con:
         select = "select 'n1' as node, 'nvlink' as link_type, 'gpu0/nvlink-1' as link, i as replay from range(5) t(i)"
         con.execute(f"copy ({select}) to {literal(str(path))} (format parquet)")
     content = path.read_bytes()
@@ -89,8 +89,9 @@ CASES = {
     "torn.parquet": Case(PARQUET[:100] + b"\xff" * 60 + PARQUET[160:], "cannot be read as parquet: "),
     "other.parquet": Case(PARQUET.replace(b"link_type", b"link_tips"), "Parquet file with columns that no reader"),
     "junk.bin": Case(bytes(range(256)) * 40, "binary content that no reader knows; drop the text output"),
-    "logs.gz": Case(b"\x1f\x8b\x08\x00" + b"\0\1\2" * 50, "gzip archive of a kind that no reader takes; unpack it"),
-    "logs.zip": Case(b"PK\x03\x04" + b"\0\1\2" * 50, "zip archive of a kind that no reader takes; unpack it"),
+    "logs.gz": Case(b"\x1f\x8b\x08\x00" + b"\0\1\2" * 50, "gzip archive: its compressed content is damaged, so nothing of it can be trusted; copy it again"),
+    "logs.zip": Case(b"PK\x03\x04" + b"\0\1\2" * 50, "zip archive: zip without a readable list of entries, which stands at its end; copy it again completely"),
+    "logs.zst": Case(b"\x28\xb5\x2f\xfd" + b"\0\1\2" * 50, "zstd archive, which is not opened; unpack it and drop the folder"),
     "columns.csv": Case("ts,node,link,link_type,val\n1,2,3,4,5\n", "val' looks like the head of a counters file without counter, value; correct"),
     "timings.csv": Case("run,comm,op,micros\n1,2,3,4\n", "looks like the head of a collectives file without duration_us; correct"),
     "semicolons.csv": Case((HEAD + row()).replace(",", ";"), "looks like the head of a counters file; separate the columns by commas"),

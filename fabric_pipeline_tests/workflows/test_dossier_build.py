@@ -25,7 +25,7 @@ from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.dossier_build import Dossier, build_dossier, build_dossiers
 from fabric_pipeline.workflows.dossier_check import check_dossier
@@ -103,7 +103,7 @@ def test_the_check_in_the_readme_works_as_printed(dossier: Dossier) -> None:
 
 def test_the_printed_queries_find_the_same_rows(world: World, dossier: Dossier) -> None:
     statements = [part for part in data(dossier, "queries.sql").split(";\n") if "select" in part]
-    with closing(connect()) as con:
+    with closing(session()) as con:
         for table, statement in zip(ROW_TABLES, statements, strict=True):
             lake.attach_all(con, world.settings.lake, table)
             again = con.execute(statement).fetchall()
@@ -259,7 +259,7 @@ def test_missing_tables_and_old_tables(tmp_path: Path) -> None:
     assert "The drop has no table straggler_correlations." in data(dossier, "README.txt")
     assert "has no such table" in data(dossier, "queries.sql")
     assert check_dossier(dossier.path).problems == []
-    with closing(connect()) as con:
+    with closing(session()) as con:
         lake.write_table(con, "select 1 as old", world.settings.lake, "stragglers", "tiny")
     with pytest.raises(FabricError, match="run the drop 'tiny' again"):
         build(world)
@@ -283,7 +283,7 @@ def test_other_records_and_wrong_ids(world: World) -> None:
 
 def test_a_bound_cuts_and_says_so(world: World) -> None:
     scope = Scope("tiny", (("calc-01", "gpu1/nvlink-2"),), (), ("train-7",), ())
-    with closing(connect()) as con:
+    with closing(session()) as con:
         lake.attach(con, world.settings.lake, "link_counters", "tiny")
         lake.attach(con, world.settings.lake, "collective_timings", "tiny")
         rows = {one.table: one for one in pick_rows(con, scope, {"link_counters"}, bound=50)}
@@ -323,7 +323,7 @@ def test_text_comes_back_from_csv_as_it_was(
     table = TABLES["fabric_events"]
     folder = tmp_path_factory.mktemp("csv")
     values = {"drop": "d", "kind": "k", "role": "cause", "severity": "info", "count": 1, "line": 1}
-    with closing(connect()) as con:
+    with closing(session()) as con:
         con.execute(f"create temp table fabric_events as {table.empty_sql()}")
         rows = [
             [values.get(c.name, text if c.type == "VARCHAR" else None) for c in table.columns]

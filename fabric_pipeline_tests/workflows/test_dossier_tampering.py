@@ -17,7 +17,7 @@ from fabric_pipeline.incidents.build import evidence_hash
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.incidents.ticket import RmaItem, TicketDraft
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.ledger_repairs import RepairReport
 from fabric_pipeline.workflows import dossier_check
 from fabric_pipeline.workflows.dossier_build import build_dossier
@@ -151,8 +151,8 @@ def forge_text(bag: Path, name: str, old: str, new: str) -> None:
 
 def forge_drop_row(bag: Path) -> None:
     path = bag / "data" / "drop" / "raw_telemetry.parquet"
-    with closing(connect()) as con:
-        con.execute(f"create table t as from read_parquet('{path}')")
+    with closing(session()) as con:
+        con.execute(f"create temp table t as from read_parquet('{path}')")
         con.execute(
             "update t set value = value * 2, value_text = (value * 2)::bigint::varchar "
             "where counter = 'crc_multi_bit' and interface = 'gpu1/nvlink-2' and node = 'calc-01'"
@@ -166,7 +166,7 @@ def forge_drop_row(bag: Path) -> None:
 
 def forge_kept_row(bag: Path) -> None:
     rows = bag / "data" / "rows"
-    with closing(connect()) as con:
+    with closing(session()) as con:
         load_csv(con, rows / "link_counters.csv", TABLES["link_counters"], "forged")
         con.execute("update forged set delta = delta * 3 where counter = 'crc_multi_bit'")
         for end in ("csv", "parquet"):

@@ -14,7 +14,7 @@ import pytest
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.sources.drop import sha256_of
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.workflows import dossier_build, dossier_rows, dossier_weighing, dossier_whole
 from fabric_pipeline.workflows.dossier_build import build_dossier
 from fabric_pipeline.workflows.dossier_check import DossierCheck, check_dossier
@@ -201,8 +201,8 @@ def test_without_the_inputs_of_the_weighing_the_confidence_is_not_run_again(
 
 def test_inputs_of_the_weighing_that_were_altered_show(bag: Path) -> None:
     path = bag / "data" / "weighing" / "link_counters.parquet"
-    with closing(connect()) as con:
-        con.execute(f"create table t as from read_parquet('{path}')")
+    with closing(session()) as con:
+        con.execute(f"create temp table t as from read_parquet('{path}')")
         con.execute("update t set delta = delta * 3 where counter = 'crc_multi_bit'")
         con.execute(f"copy t to '{path}' (format parquet)")
     rehash(bag)
@@ -218,7 +218,7 @@ def test_csv_and_parquet_must_agree(bag: Path) -> None:
 
 def test_rows_forged_in_both_forms_contradict_their_readings(bag: Path) -> None:
     rows = bag / "data" / "rows"
-    with closing(connect()) as con:
+    with closing(session()) as con:
         load_csv(con, rows / "link_counters.csv", TABLES["link_counters"], "forged")
         con.execute("update forged set delta = delta * 3 where counter = 'crc_multi_bit'")
         for end in ("csv", "parquet"):

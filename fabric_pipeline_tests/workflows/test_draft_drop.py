@@ -14,7 +14,7 @@ import pydantic_ai.models
 import pytest
 
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import part_path
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.store.ledger_drafts import StoredDraft
@@ -25,7 +25,7 @@ from fabric_pipeline.workflows.edit_ticket import edit
 from fabric_pipeline.workflows.summary import summarise
 from fabric_pipeline_tests import small_drop
 from fabric_pipeline_tests.drafting.messages_server import MessagesServer, Reply, draft, failure
-from fabric_pipeline_tests.pipeline_runs import NOW, ROOT, diagnose_without_dagster
+from fabric_pipeline_tests.pipeline_runs import NOW, diagnose_without_dagster
 from fabric_pipeline_tests.small_drop import BAD_LINKS, write_drop
 
 DROP = "small"
@@ -90,17 +90,16 @@ def test_drafting_again_over_the_same_basis_asks_no_drafter(
 
 
 def test_a_later_drop_revises_the_ticket_and_the_older_one_cannot_take_it_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    diagnosed: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(root=ROOT, home=tmp_path / "warehouse")
-    diagnose_without_dagster(settings, write_drop(tmp_path / "monday"))
-    first = [one.ticket_id for one in current(settings, "monday")]
+    settings = diagnosed
+    first = [one.ticket_id for one in current(settings)]
     monkeypatch.setattr(small_drop, "START", small_drop.START + timedelta(days=1))
     diagnose_without_dagster(settings, write_drop(tmp_path / "tuesday"))
     assert [one.ticket_id for one in current(settings, "tuesday")] == first
-    assert current(settings, "monday") == []
+    assert current(settings) == []
     said: list[str] = []
-    again = draft_stage(settings, "monday", NOW, said.append)
+    again = draft_stage(settings, DROP, NOW, said.append)
     assert again.rows == 0
     assert any("a later drop has the newer draft" in line for line in said)
     assert [one.ticket_id for one in current(settings, "tuesday")] == first
@@ -222,5 +221,5 @@ def test_the_line_of_costs(costs: DraftCosts, end: str) -> None:
 def read_columns(settings: Settings, *columns: str) -> list[tuple[Any, ...]]:
     """Columns of the table as it lies in the lake."""
     path = part_path(settings.lake, "ticket_drafts", DROP)
-    with connect() as con:
+    with session() as con:
         return list(con.execute(f"select {', '.join(columns)} from '{path}'").fetchall())

@@ -13,7 +13,9 @@ from fabric_pipeline.errors import NotFoundError, UsageError
 from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.workflows.drop_compare import compare_drops, pair_to_compare
+from fabric_pipeline.workflows.drop_compare_links import changed_links, silenced_ends
 from fabric_pipeline.workflows.drop_compare_model import DropComparison
+from fabric_pipeline.workflows.drop_compare_rows import Differing, differing_links
 from fabric_pipeline.workflows.drop_window import window_end
 from fabric_pipeline.workflows.fabric_view import load_fabric_view
 from fabric_pipeline_tests.workflows.fabric_lake import (
@@ -67,7 +69,7 @@ def test_incidents_come_go_and_get_worse(tmp_path: Path) -> None:
     assert told == {"1": "worse", "2": "quiet", "3": "new", "4": "worse"}
     assert [one.change for one in found.incidents] == ["new", "worse", "worse", "quiet"]
     assert next(one.says for one in found.incidents if one.incident_id[-1] == "4") == "10.0 % slower to 30.0 %"  # fmt: skip
-    assert {one.change for one in compared(first.settings, "b", "a").incidents} == {"new", "better", "quiet", "ongoing"}  # fmt: skip
+    assert {one.change for one in compared(first.settings, "b", "a").incidents} == {"new", "better", "quiet"}  # fmt: skip
 
 
 def test_a_link_that_nobody_measured_is_not_quiet(tmp_path: Path) -> None:
@@ -129,6 +131,33 @@ def test_widths_and_speeds_are_those_that_were_read(tmp_path: Path) -> None:
         lake.write("link_counters", gauge + readings(lake, end, "pcie_replay", [0.0]))
     speeds = compared(first.settings).links_of("speed")
     assert [(one.component, one.what, one.before, one.after) for one in speeds] == [("ada-01:gpu0/pcie", "width", "16 lanes", "8 lanes")]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["recabled", "gone", "cable", "silent", "topology", "same"])
+def test_comparing_the_links_that_differ_tells_all_that_comparing_every_link_does(
+    tmp_path: Path, kind: str
+) -> None:
+    other = topology()
+    if kind == "recabled":
+        ends = [
+            next(one for one in other.links if one["id"] == f"ada-01:mlx5_{n}/1") for n in (0, 1)
+        ]
+        ends[0]["b"], ends[1]["b"] = ends[1]["b"], ends[0]["b"]
+    if kind == "gone":
+        other.links = other.links[3:]
+    if kind == "cable":
+        other = changed(other, "ada-01:mlx5_0/1", cable="CAB-99")
+    first, second = lakes(tmp_path, other)
+    if kind == "silent":
+        second.counters([end for end in all_ends(other) if end[0] != "ada-02"]).judged()
+    if kind == "topology":
+        second = Lake(tmp_path, "b").topology(topology(("ada-01", "zoe-01"))).judged()
+    a, b = (load_fabric_view(first.settings, drop) for drop in ("a", "b"))
+    every, some = Differing(list(a.links), list(b.links)), differing_links(a, b)
+    assert changed_links(a, b, some) == changed_links(a, b, every)
+    assert silenced_ends(some) == silenced_ends(every)
+    assert (len(some.before) < len(every.before)) or kind in ("topology", "silent")
+    assert bool(some.before or some.after) == (kind != "same")
 
 
 def test_a_drop_without_topology_recables_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import part_path
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.accounting import table_sha256
@@ -81,7 +81,7 @@ def test_a_table_that_breaks_its_schema_is_not_written_and_nothing_stale_stays(
     diagnosed: Settings,
 ) -> None:
     assert table_sha256(diagnosed, "stragglers", DROP)
-    connection = connect()
+    connection = session()
     try:
         connection.execute(
             f"create temp table stragglers as {TABLES['stragglers'].empty_sql().replace('where false', '')}"

@@ -102,3 +102,54 @@ def test_no_reading_is_no_figure(tmp_path: Path) -> None:
     assert width_and_speed(Lake(tmp_path / "none").settings, "d1") == {}
     rows = [reading(PORT, "width", 0.0), reading(PORT, "width_max", 4.0)]
     assert width_and_speed(lake(tmp_path, *rows).settings, "d1") == {}
+
+
+def test_an_ability_that_one_end_alone_tells_is_unknown_unless_it_is_reached(
+    tmp_path: Path,
+) -> None:
+    made = Lake(tmp_path).topology(topology())
+    rows = [reading(PORT, "width", 4.0), reading(PORT, "width_max", 8.0)]
+    made.write("link_counters", [made._row("link_counters", **row) for row in rows])
+    found = width_and_speed(made.settings, "d1")
+    assert found[PORT].share is None
+    assert found[PORT].says == "4 lanes; one end could do 8, what the other could do is not known"
+    rows[0] = reading(PORT, "width", 8.0)
+    made.write("link_counters", [made._row("link_counters", **row) for row in rows])
+    assert width_and_speed(made.settings, "d1")[PORT].share == 1.0
+
+
+def test_full_width_hides_no_unknown_speed(tmp_path: Path) -> None:
+    made = Lake(tmp_path).topology(topology())
+    rows = [
+        reading(PORT, "width", 4.0),
+        reading(PORT, "width_max", 4.0),
+        reading(PORT, "speed_gbps", 200.0),
+    ]
+    made.write("link_counters", [made._row("link_counters", **row) for row in rows])
+    assert width_and_speed(made.settings, "d1")[PORT].share is None
+    rows[0] = reading(PORT, "width", 2.0)
+    rows.append(reading(FAR, "width_max", 4.0))
+    made.write("link_counters", [made._row("link_counters", **row) for row in rows])
+    assert width_and_speed(made.settings, "d1")[PORT].share == 0.5
+
+
+def test_a_device_named_by_its_address_has_the_figure_of_its_link_of_that_kind(
+    tmp_path: Path,
+) -> None:
+    part = topology()
+    part.nodes[0]["nics"][0]["pci"] = "0000:18:00.0"
+    made = Lake(tmp_path).topology(part)
+    gpu = str(part.nodes[0]["gpus"][1]["pci"])
+    rows = [
+        reading(("ada-01", "pci-0000:18:00.0"), "width", 8.0) | {"link_type": "pcie"},
+        reading(("ada-01", "pci-0000:18:00.0"), "width_max", 16.0) | {"link_type": "pcie"},
+        reading(("ada-01", f"pci-{gpu}"), "width", 16.0) | {"link_type": "pcie"},
+        reading(("ada-01", f"pci-{gpu}/nvlink-2"), "width", 2.0) | {"link_type": "nvlink"},
+    ]
+    made.write("link_counters", [made._row("link_counters", **row) for row in rows])
+    found = width_and_speed(made.settings, "d1")
+    assert found.keys() == {
+        ("ada-01", "mlx5_0/pcie"),
+        ("ada-01", "gpu1/pcie"),
+        ("ada-01", "gpu1/nvlink-2"),
+    }

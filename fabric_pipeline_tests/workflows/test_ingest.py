@@ -25,7 +25,7 @@ from fabric_pipeline.sources import registry
 from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp, list_drop
 from fabric_pipeline.sources.drop_meta import DropMeta
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.workflows import staging
 from fabric_pipeline.workflows.ingest import ingest
 from fabric_pipeline_tests.workflows.readout import READ_AT, read_drop, read_files, write
@@ -263,7 +263,7 @@ def test_a_zone_that_only_this_machine_knows(tmp_path: Path) -> None:
 def test_only_the_counters_reader_is_bulk(tmp_path: Path) -> None:
     file = SourceFile(tmp_path / "a", "a")
     with (
-        closing(connect()) as con,
+        closing(session()) as con,
         pytest.raises(TypeError, match="talkative is registered as bulk"),
     ):
         staging.add_bulk(con, file, Talkative(), READ_AT)
@@ -279,7 +279,7 @@ def test_rack_and_unit_come_from_the_node_pattern_where_no_file_states_them(tmp_
         "ts,node,link_type,link,counter,value\n2031-01-02T03:04:05Z,h07u12-n3,nvlink,gpu0/nvlink-1,crc_flit,4\n",
         encoding="utf-8",
     )
-    connection = connect()
+    connection = session()
     read = ingest(connection, list_drop(drop), "d", datetime(2031, 1, 3, tzinfo=UTC))
     assert read.topology.place("h07u12-n3:gpu0/nvlink-1") == {"rack": "07", "unit": "12"}
     rows = connection.execute("select file, node, rack, unit from fabric_topology").fetchall()

@@ -77,7 +77,7 @@ contents = st.binary(max_size=300) | texts.map(lambda text: text.encode("utf-8",
 
 
 @given(st.lists(contents, min_size=1, max_size=4))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_any_content_has_the_shape_and_is_never_healthy_unmeasured(files: list[bytes]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{number}.dat" for number in range(len(files))]

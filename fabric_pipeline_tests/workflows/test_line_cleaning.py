@@ -17,11 +17,11 @@ from fabric_pipeline.sources.normalized.counters_sql import (
     OVERLONG,
     lines_sql,
 )
-from fabric_pipeline.store.duck import connect, glob_safe
+from fabric_pipeline.store.duck import glob_safe, session
 from fabric_pipeline.workflows import line_cleaning
 from fabric_pipeline.workflows.line_cleaning import clean_copy
 
-CONNECTION = connect()
+CONNECTION = session()
 PIECES = [
     b"a,b",
     b"\n",
@@ -120,5 +120,5 @@ def test_the_copy_is_removed(tmp_path: Path) -> None:
     with clean_copy(path) as clean:
         assert clean.read_bytes() == b"a\n"
     assert not clean.parent.exists()
-    with closing(connect()) as con:
+    with closing(session()) as con:
         assert con.execute("select 1").fetchall() == [(1,)]

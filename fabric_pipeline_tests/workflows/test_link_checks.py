@@ -64,11 +64,30 @@ def read(
 ) -> list[LinkCheck]:
     """A drop as far as link checks need it: read, counted, diagnosed as given."""
     ledger = Ledger(settings.ledger)
-    name = claim(ledger, folder, NOW).drop_id
-    ingest_stage(settings, name, folder, NOW)
-    link_counters_stage(settings, name)
+    found = claim(ledger, folder, NOW)
+    name = found.drop_id
+    tables = tables_of(name, found.content_sha256, folder)
+    shutil.copytree(tables, settings.home, dirs_exist_ok=True)
     ledger.record_incidents(name, records or [], NOW)
     return record_link_checks(settings, name, NOW, lambda one: cluster_of(settings, one))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kept(tmp_path_factory: pytest.TempPathFactory) -> None:
+    KEPT["folder"] = tmp_path_factory.mktemp("tables")
+
+
+KEPT: dict[str, Path] = {}
+
+
+def tables_of(name: str, sha256: str, folder: Path) -> Path:
+    """A home with the tables of this drop: the same content under the same name is read once."""
+    home = KEPT["folder"] / f"{name}-{sha256}"
+    if not home.is_dir():
+        settings = Settings(root=home, home=home)
+        ingest_stage(settings, name, folder, NOW)
+        link_counters_stage(settings, name)
+    return home
 
 
 def verdicts(settings: Settings) -> dict[str, str]:

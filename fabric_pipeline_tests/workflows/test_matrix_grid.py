@@ -15,6 +15,7 @@ from fabric_pipeline.workflows.fabric_view_model import (
     EndReading,
     FabricView,
     Link,
+    Links,
 )
 from fabric_pipeline.workflows.matrix_grid import (
     LITTLE,
@@ -70,7 +71,7 @@ def fabric(nodes: int, bad: int = 0) -> FabricView:
             )
             for nic in range(8)
         ]
-    return FabricView("d1", has_topology=True, is_judged=True, links=links)
+    return FabricView("d1", has_topology=True, is_judged=True, links=Links.of(links))
 
 
 def cell(grid: MatrixGrid, name: str, interface: str) -> int:
@@ -133,7 +134,7 @@ def test_clean_nodes_fold_when_there_are_many_and_silent_ones_never() -> None:
     assert (small.sections[0].open_rows, small.sections[0].clean_rows) == (16, 0)
     assert (large.sections[0].open_rows, large.sections[0].clean_rows) == (1, 16)
     view = fabric(20)
-    view.links[0] = link("n0000", "gpu0/nvlink-0", NO_DATA, NO_DATA)
+    view.links = Links.of([link("n0000", "gpu0/nvlink-0", NO_DATA, NO_DATA), *view.links[1:]])
     section = matrix_grid(view).sections[0]
     assert section.open_rows == 1
     assert section.rows[0].name == "n0000"

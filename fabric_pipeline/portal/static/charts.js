@@ -53,6 +53,7 @@
     refine();
   };
   const addressed = () => {
+    if (!clock.full) return;
     const address = new URL(location.href);
     if (clock.view) { address.searchParams.set("from", `${iso(clock.view[0])}Z`); address.searchParams.set("to", `${iso(clock.view[1])}Z`); } else { address.searchParams.delete("from"); address.searchParams.delete("to"); }
     if (clock.run !== null) address.searchParams.set("run", clock.run);
@@ -63,6 +64,7 @@
   const linked = () => document.querySelectorAll(".tl-labels a, a[data-keep-window]").forEach((link) => {
     const address = new URL(link.href);
     for (const name of ["from", "to"]) { if (clock.view) address.searchParams.set(name, `${iso(clock.view[name === "from" ? 0 : 1])}Z`); else address.searchParams.delete(name); }
+    if (clock.run !== null) address.searchParams.set("run", clock.run); else address.searchParams.delete("run");
     link.href = address.pathname + address.search;
   });
   // Finer bins for a narrow window, where the readings are finer than what is drawn.
@@ -165,7 +167,8 @@
     root.querySelectorAll("[data-run-choice]").forEach((choice) => {
       choice.hidden = false;
       const select = choice.querySelector("[data-run]");
-      if ([...select.options].some((option) => option.value === clock.run)) select.value = clock.run; else clock.run = null;
+      const known = (name) => [...select.options].some(({ value }) => value === name);
+      if (known(clock.run)) select.value = clock.run; else { clock.run = null; select.value = [...select.options].find((option) => option.defaultSelected)?.value ?? select.options[0].value; }
       select.addEventListener("change", () => { clock.run = select.value; addressed(); [...clock.charts].forEach(again); });
     });
     root.querySelectorAll("[data-window]").forEach((form) => {
@@ -201,6 +204,22 @@
     section.replaceWith(document.adoptNode(made));
     bind(made); mount(document); linked();
   };
+  // The window and the run stay in the address when a link is picked without a new page.
+  document.addEventListener("panelchange", addressed);
+  // Charts of a page that should not wait for them: the rest is read while they are made.
+  const fill = async (box) => {
+    const asked = new URL(box.dataset.lazyTimeline, location.href), here = new URL(location.href).searchParams;
+    for (const name of ["from", "to", "run"]) if (here.has(name)) asked.searchParams.set(name, here.get(name));
+    asked.searchParams.set("at", location.pathname);
+    const said = box.querySelector("a, p"), before = said.textContent;
+    said.textContent = "Reading the charts of this drop";
+    const answer = await fetch(asked.pathname + asked.search).catch(() => null);
+    const made = answer?.ok ? new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-timeline]") : null;
+    if (!made) { said.textContent = before; return; }
+    box.replaceChildren(document.adoptNode(made));
+    bind(box); mount(document); linked();
+  };
   bind(document);
   mount(document);
+  document.querySelectorAll("[data-lazy-timeline]").forEach(fill);
 })();

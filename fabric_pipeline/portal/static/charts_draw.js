@@ -85,11 +85,12 @@ window.fabricCharts = (clock, { sync, brushed, moved, reset }) => {
 
   // Which runs are drawn: one in ms, or all slow ones against their usual time.
   const chosenRuns = (data) => {
-    if (clock.run === "all" || (clock.run === null && data.combined)) {
+    const wanted = clock.run ?? data.first;
+    if (wanted === "all") {
       const slow = data.runs.filter((run) => run.slow.length);
       if (slow.length) return { runs: slow.slice(0, 4), isRatio: true };
     }
-    const run = data.runs[Number(clock.run)] ?? data.runs[0];
+    const run = data.runs.find(({ key }) => key === wanted) ?? data.runs.find(({ key }) => key === data.first) ?? data.runs[0];
     return { runs: run ? [run] : [], isRatio: false };
   };
   const middle = (values) => { const known = values.filter((v) => v !== null).sort((a, b) => a - b); return known[Math.floor(known.length / 2)] ?? 1; };

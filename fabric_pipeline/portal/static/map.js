@@ -1,4 +1,4 @@
-// The map: pan and zoom by wheel, drag and keys, and a picked link shown beside the map without a new page.
+// The map: pan and zoom by wheel, hand, two fingers and keys, and a picked link shown beside the map without a new page.
 // Everything is a plain link without this script.
 "use strict";
 (() => {
@@ -22,7 +22,6 @@
     box = { w, h, x: clamp(x, full.x - w / 2, full.x + full.w - w / 2), y: clamp(y, full.y - h / 2, full.y + full.h - h / 2) };
     show();
   };
-  const unit = () => { const size = frame.getBoundingClientRect(); return Math.max(box.w / size.width, box.h / size.height); };
   const place = (event) => {
     const at = svg.getScreenCTM()?.inverse();
     return at ? new DOMPoint(event.clientX, event.clientY).matrixTransform(at) : { x: box.x + box.w / 2, y: box.y + box.h / 2 };
@@ -36,25 +35,57 @@
   frame.tabIndex = 0;
   frame.setAttribute("role", "group");
   frame.setAttribute("aria-label", "Map: plus and minus zoom, arrows move, zero shows all");
+  const LINE_PX = 16, PINCH_GAIN = 8;
   frame.addEventListener("wheel", (event) => {
-    if (event.deltaY > 0 && box.w >= full.w) return; // all is shown: the page may scroll
+    const turned = event.deltaY * (event.deltaMode === 1 ? LINE_PX : 1) * (event.ctrlKey ? PINCH_GAIN : 1);
+    if (turned > 0 && box.w >= full.w && !event.ctrlKey) return; // all is shown: the page may scroll
     event.preventDefault();
-    zoom(Math.exp(-clamp(event.deltaY, -240, 240) / 320), place(event));
+    zoom(Math.exp(-clamp(turned, -240, 240) / 320), place(event));
   }, { passive: false });
-  let held = null, moved = false;
+
+  // One pointer moves the map, two also zoom it: what lies between them stays between them.
+  const held = new Map();
+  let start = null, moved = false;
+  const middle = () => {
+    const points = [...held.values()], [a, b] = points;
+    const x = points.reduce((sum, point) => sum + point.clientX, 0) / points.length;
+    const y = points.reduce((sum, point) => sum + point.clientY, 0) / points.length;
+    return { clientX: x, clientY: y, apart: b ? Math.max(Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY), 1) : 0 };
+  };
+  const grip = () => {
+    const at = held.size ? middle() : null;
+    start = at && { ...at, w: box.w, on: place(at) };
+  };
+  const drag = () => {
+    const at = middle(), size = svg.getBoundingClientRect();
+    const w = clamp(start.apart ? start.w * start.apart / at.apart : start.w, full.w / MOST, full.w);
+    if (w === full.w && start.apart) { fit(); return; }
+    const h = w * full.h / full.w, per = Math.max(w / size.width, h / size.height);
+    moveTo(start.on.x - (at.clientX - size.left - size.width / 2) * per - w / 2, start.on.y - (at.clientY - size.top - size.height / 2) * per - h / 2, w);
+  };
   frame.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || event.target.closest(".corner")) return;
-    held = { x: event.clientX, y: event.clientY, box: { ...box }, unit: unit() };
-    moved = false;
+    if (event.button !== 0 || event.target.closest(".corner") || held.size > 1) return;
+    if (!held.size) moved = false;
+    held.set(event.pointerId, event);
+    grip();
   });
   frame.addEventListener("pointermove", (event) => {
-    if (!held) return;
-    const dx = event.clientX - held.x, dy = event.clientY - held.y;
-    if (!moved && Math.hypot(dx, dy) < 5) return;
-    if (!moved) { moved = true; frame.setPointerCapture(event.pointerId); frame.classList.add("dragging"); }
-    moveTo(held.box.x - dx * held.unit, held.box.y - dy * held.unit, held.box.w);
+    if (!held.has(event.pointerId)) return;
+    held.set(event.pointerId, event);
+    const at = middle();
+    if (!moved && held.size < 2 && Math.hypot(at.clientX - start.clientX, at.clientY - start.clientY) < 5) return;
+    if (!moved) {
+      moved = true;
+      for (const id of held.keys()) frame.setPointerCapture(id);
+      frame.classList.add("dragging");
+    }
+    drag();
   });
-  const release = () => { held = null; frame.classList.remove("dragging"); };
+  const release = (event) => {
+    if (!held.delete(event.pointerId)) return;
+    grip();
+    if (!held.size) frame.classList.remove("dragging");
+  };
   frame.addEventListener("pointerup", release);
   frame.addEventListener("pointercancel", release);
   frame.addEventListener("dragstart", (event) => event.preventDefault());

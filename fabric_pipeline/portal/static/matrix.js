@@ -208,6 +208,19 @@
     if (focused >= 0) folds.children[focused]?.focus();
   }
 
+  // The cell of the link that the address names; a folded part is opened for it.
+  function choose(link) {
+    if (!link || !view.data.marks) return;
+    for (const [number, section] of view.data.sections.entries()) {
+      const row = section.rows.findIndex((one) => link.startsWith(one[1]) && section.columns.includes(link.slice(one[1].length)));
+      if (row < 0) continue;
+      const at = { number, row, column: section.columns.indexOf(link.slice(section.rows[row][1].length)) };
+      if (!lineOf(at)) toggle(number);
+      if (lineOf(at)) moveTo(at);
+      return;
+    }
+  }
+
   async function load() {
     try {
       const answer = await fetch(box.dataset.matrix, { headers: { Accept: "application/json" } });
@@ -225,6 +238,7 @@
     readColours();
     buttons();
     layOut();
+    choose(new URL(location.href).searchParams.get("link"));
     box.dataset.ready = "yes";
     frame.addEventListener("scroll", () => { tip.hidden = true; later(); }, { passive: true });
     let before = frame.clientWidth;

@@ -8,23 +8,45 @@
     return new DOMParser().parseFromString(await answer.text(), "text/html");
   };
 
-  for (const form of document.querySelectorAll("form[data-figure]")) {
+  // Gives what the answer says ("same" and so on), "" when there was none.
+  const ask = async (form) => {
+    const button = form.querySelector("button"), asked = new URL(form.action);
+    for (const [name, value] of new FormData(form)) asked.searchParams.set(name, value);
+    const whole = asked.href;
+    asked.searchParams.set("part", "1");
+    button.disabled = true;
+    const found = (await part(asked.href).catch(() => null))?.querySelector("[data-ran]");
+    button.disabled = false;
+    if (!found) return { whole, said: "" };
+    const cell = form.closest("[data-cell]");
+    cell.querySelector("[data-ran]")?.remove();
+    cell.append(document.adoptNode(found));
+    return { whole, found, said: found.querySelector(".state")?.textContent ?? "" };
+  };
+  const figures = document.querySelectorAll("form[data-figure]");
+  for (const form of figures) {
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const button = form.querySelector("button");
-      const asked = new URL(form.action);
-      for (const [name, value] of new FormData(form)) asked.searchParams.set(name, value);
-      const whole = asked.href;
-      asked.searchParams.set("part", "1");
-      button.disabled = true;
-      const found = (await part(asked.href).catch(() => null))?.querySelector("[data-ran]");
-      button.disabled = false;
+      const { whole, found } = await ask(form);
       if (!found) { location.assign(whole); return; }
-      const cell = form.closest("[data-cell]");
-      cell.querySelector("[data-ran]")?.remove();
       found.setAttribute("role", "status");
-      cell.append(document.adoptNode(found));
-      button.focus();
+      form.querySelector("button").focus();
+    });
+  }
+  // All figures of a table, one after the other: the audit file answers two questions at once.
+  for (const button of document.querySelectorAll("[data-run-all]")) {
+    const box = button.closest("section"), forms = [...box.querySelectorAll("form[data-figure]")], told = box.querySelector("[data-run-told]");
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const counts = { same: 0 };
+      button.disabled = true;
+      for (const [n, form] of forms.entries()) {
+        const said = (await ask(form)).said || "not answered";
+        counts[said] = (counts[said] ?? 0) + 1;
+        told.textContent = `${n + 1} of ${forms.length} run`;
+      }
+      button.disabled = false;
+      told.textContent = Object.entries(counts).map(([said, count]) => `${count} ${said}`).join(", ");
     });
   }
 
