@@ -102,6 +102,11 @@ class Settings:
         return self.home / "pulled"
 
     @property
+    def unpacked(self) -> Path:
+        """What came out of archives, by their SHA-256; may be deleted, it is unpacked again when needed."""
+        return self.home / "unpacked"
+
+    @property
     def inbox(self) -> Path:
         """Folder that the drop sensor watches; shipped drops lie here."""
         return self.root / "data" / "drops"

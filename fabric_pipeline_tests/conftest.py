@@ -25,6 +25,12 @@ FOREIGN_SETTINGS = (
     "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
 )  # fmt: skip
 LOOPBACK = ("127.0.0.1", "::1")
+# Files of a quarter of a minute or more. Two workers that begin with them end at about the same time.
+LONG_FILES = (
+    "test_examples.py", "cli/test_run.py", "drafting/test_injection.py", "workflows/test_dossier_tampering.py",
+    "workflows/test_dossier_build.py", "workflows/test_inspect.py", "drafting/test_batch.py",
+    "orchestration/test_real_runs.py", "workflows/test_lifecycle_story.py", "store/test_audit.py",
+)  # fmt: skip
 
 # A busy machine is no defect: properties are about answers, not about the time of one example. The same
 # examples come in every run, so that a change is judged by what it changes; `HYPOTHESIS_PROFILE=explore`
@@ -32,6 +38,19 @@ LOOPBACK = ("127.0.0.1", "::1")
 hypothesis.settings.register_profile("project", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers take files in our order; by itself xdist would keep long files of few tests for the end."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, all others as they were."""
+    here = Path(__file__).parent
+    first = {here / name: place for place, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: first.get(item.path, len(first)))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -28,7 +28,7 @@ from fabric_pipeline.model.findings import EvidenceRef, Finding
 from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 
 NEAR, FAR = "n1:gpu3/nvlink-4", "n1:nvswitch-2/port-17"
 PORT, HCA = "unknown:leaf-4/port-12", "n1:mlx5_3/1"
@@ -310,9 +310,9 @@ def test_evidence_points_to_file_hash_lines_and_rows() -> None:
 
 def test_evidence_queries_find_the_rows_in_whatever_table_they_are() -> None:
     file = "it's; drop table raw_telemetry --.csv"
-    with connect() as con:
+    with session() as con:
         for name in ("raw_telemetry", "fabric_events", "collective_timings"):
-            con.execute(f"create table {name} as {TABLES[name].empty_sql()}")
+            con.execute(f"create temp table {name} as {TABLES[name].empty_sql()}")
             con.execute(
                 f"insert into {name} (\"drop\", file, line) select 'd1', ?, unnest(range(1, 41))",
                 [file],
@@ -375,9 +375,9 @@ def test_hostile_names_are_data(name: str) -> None:
     assert len(made.incident_id) == 16
     assert IncidentRecord.model_validate_json(made.model_dump_json()) == made
     assert made.ticket_priority == "normal"
-    with connect() as con:
+    with session() as con:
         for table in ("raw_telemetry", "fabric_events", "collective_timings"):
-            con.execute(f"create table {table} as {TABLES[table].empty_sql()}")
+            con.execute(f"create temp table {table} as {TABLES[table].empty_sql()}")
         assert con.execute(made.evidence[0].query).fetchall() == []
 
 

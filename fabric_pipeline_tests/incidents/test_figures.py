@@ -20,7 +20,7 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.audit import rebuild_audit
 from fabric_pipeline.store.audit_query import query
 from fabric_pipeline.store.columns import insert_columns
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.workflows.drop_stages import load_incidents
 from fabric_pipeline_tests.detect.link_state.states import state
 from fabric_pipeline_tests.diagnose.evidence import (
@@ -60,12 +60,12 @@ def check_run(settings: Settings, records: Iterable[IncidentRecord]) -> set[str]
 def judged(drop: str = "d1", **evidence: Any) -> dict[str, dict[str, float]]:
     """Component -> figures of the diagnosis, each checked on the rows it was made of."""
     facts = Evidence(**({"has_timing": True, "has_measurements": True} | evidence))
-    with closing(connect()) as con:
+    with closing(session()) as con:
         for name, rows in zip(
             TABLE_NAMES, (facts.spikes, facts.correlations, facts.stragglers), strict=True
         ):
             columns = [(column.name, column.type) for column in TABLES[name].columns]
-            con.execute(f"create table {name} as {TABLES[name].empty_sql()}")
+            con.execute(f"create temp table {name} as {TABLES[name].empty_sql()}")
             insert_columns(
                 con, name, columns, [row.row(one) for row in rows for one in (drop, "z")]
             )

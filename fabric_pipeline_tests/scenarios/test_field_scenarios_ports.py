@@ -146,12 +146,11 @@ def later_drop(folder: Path, day: str, *, faulty: bool) -> Path:
 
 
 def test_c16_clean_time_after_a_repair_closes_and_a_return_reopens_with_serials(
-    tmp_path: Path,
+    diagnosed: Settings, tmp_path: Path
 ) -> None:
-    settings = Settings(root=ROOT, home=tmp_path / "home")
-    first = diagnose_without_dagster(settings, write_drop(tmp_path / "broken"))
+    settings = diagnosed
     incident = next(
-        i for i in load_incidents(settings, first) if i.isolated_component == BAD_LINKS[0]
+        i for i in load_incidents(settings, "small") if i.isolated_component == BAD_LINKS[0]
     )
     ledger = Ledger(settings.ledger)
     swapped = RepairWords(

@@ -164,7 +164,7 @@ class Inflow:
                     return b""
                 self._codec = codec = self._new()
             elif codec.needs_input and not (data := self._raw()):
-                raise EndsEarlyError(CUT)
+                raise EndsEarlyError(f"{CUT} (what came before the cut has no checksum)")
             if codec is not None and (piece := codec.decompress(data, PIECE)):
                 return piece
         return b""

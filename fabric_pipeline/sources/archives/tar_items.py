@@ -37,6 +37,7 @@ def tar_items(stream: Inflow, header_bytes: int) -> Iterator[Item]:
         except RefusedError:
             raise
         except Exception as problem:  # tarfile raises many kinds for damaged headers
+            stream.is_blank_to_the_end()  # its checksum may say that all of it is damaged
             raise EndsEarlyError(_why(problem, last)) from None
         if member is None:
             break
@@ -95,6 +96,7 @@ def _check_end(stream: Inflow, last: str) -> None:
     if stream.last_read.strip(b"\0"):
         if stream.tell() <= len(stream.last_read):
             raise ArchiveError("is no readable tar; pack it again")
+        stream.is_blank_to_the_end()
         raise EndsEarlyError(f"damaged behind {behind}, the rest was not read; copy it again")
     if not stream.last_read:
         raise EndsEarlyError(f"it has no end mark behind {behind}; check that it was copied whole")

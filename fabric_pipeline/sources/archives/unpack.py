@@ -93,8 +93,8 @@ def unpack(
 ) -> Contents:
     """Take everything out of `archive` (shown as `name`) into the empty `folder`.
 
-    `is_readable` tells files that a reader takes packed as they are; those stay whole. Never raises for
-    content. Raises OSError when the archive cannot be read, PassingError when time or disk ran out.
+    `is_readable` tells compressed files that a reader takes as they are; those stay whole. Never raises
+    for content. Raises OSError when the archive cannot be read, PassingError when time or disk ran out.
     """
     meter = Meter(limits, clock)
     opener = _Opener(folder, is_readable, meter)
@@ -165,7 +165,7 @@ class _Opener:
     def _open_inner(self, entry: Entry, level: _Level) -> None:
         path = self._folder / entry.file
         kind = kind_of(path, self._meter)
-        if not kind or self._is_readable(path):
+        if not kind or (not is_container(kind) and self._is_readable(path)):
             return
         entry.problem = level.refusal(kind, self._meter.limits)
         if not entry.problem:

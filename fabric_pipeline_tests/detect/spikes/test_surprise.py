@@ -14,9 +14,9 @@ from fabric_pipeline.detect.spikes.surprise import (
     sibling_log10_p,
     surprise_sql,
 )
-from fabric_pipeline.store.duck import connect
+from fabric_pipeline.store.duck import session
 
-_CONNECTION = connect()
+_CONNECTION = session()
 
 
 def surprise(events: float, expected: float, k: float = DISPERSION_K) -> float:
