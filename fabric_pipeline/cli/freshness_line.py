@@ -11,8 +11,8 @@ from rich.text import Text
 
 from fabric_pipeline.cli.fabric_style import COLOURS, MUTED, Glyphs, plural
 from fabric_pipeline.cli.text_layout import Lines, packed, text, wrapped
-from fabric_pipeline.portal.freshness import freshness
 from fabric_pipeline.workflows.fabric_view_model import FabricView
+from fabric_pipeline.workflows.freshness import freshness
 
 
 def freshness_lines(view: FabricView, now: datetime, signs: Glyphs, width: int) -> Lines:

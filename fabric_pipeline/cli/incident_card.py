@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from fabric_pipeline.cli.fabric_style import COLOURS, MUTED, TITLE, Glyphs, figure, word
 from fabric_pipeline.cli.text_layout import Lines, after, bullets, packed, table, text, wrapped
 from fabric_pipeline.incidents.record import Place
-from fabric_pipeline.portal.incident_list import GRADES, STATES
-from fabric_pipeline.portal.incident_view import IncidentView, Ran
+from fabric_pipeline.workflows.incident_list import GRADES, STATES
+from fabric_pipeline.workflows.incident_view import IncidentView, Ran
+from fabric_pipeline.workflows.incident_words import NO_DATA, confidence_words, time_lost
 from fabric_pipeline.workflows.link_view import where_words
 
 
@@ -84,17 +85,19 @@ class IncidentCard:
         slower = missing if record.degradation_pct is None else f"{record.degradation_pct:.1f} %"
         if record.latency_us is not None and record.baseline_us is not None:
             slower += f" ({figure(record.latency_us)} us against {figure(record.baseline_us)} us)"
-        lost = missing if record.gpu_hours_lost is None else f"{record.gpu_hours_lost:.3g}"
+        lost = time_lost(record.gpu_hours_lost)
         seen = "without times"
         if record.first_seen and record.last_seen:
             seen = f"{record.first_seen:%Y-%m-%d %H:%M} to {record.last_seen:%H:%M} UTC"
         return [
             ("slower", slower),
-            ("GPU-hours lost", lost),
+            ("GPU time lost", lost),
             ("runs", ", ".join(record.affected_runs) or "none known"),
             (
                 "confidence",
-                f"{record.confidence:.2f}, grade {record.evidence_grade} ({GRADES[record.evidence_grade]})",
+                confidence_words(record)
+                if record.fault_type == NO_DATA
+                else f"{record.confidence:.2f}, grade {record.evidence_grade} ({GRADES[record.evidence_grade]})",
             ),
             ("seen", seen),
             ("drop", record.drop),

@@ -12,9 +12,16 @@ from rich.text import Text
 
 from fabric_pipeline.cli.fabric_style import COLOURS, MUTED, TITLE, Glyphs, plural, word
 from fabric_pipeline.cli.text_layout import Lines, packed, table, text, wrapped
-from fabric_pipeline.portal.incident_list import Row
+from fabric_pipeline.workflows.incident_list import Row
+from fabric_pipeline.workflows.incident_words import (
+    NO_DATA,
+    component_words,
+    confidence_words,
+    fault_words,
+    time_lost,
+)
 
-_HEAD = ("", "incident", "component", "fault", "slower", "GPU-hours", "sure", "life", "ticket", "drops")  # fmt: skip
+_HEAD = ("", "incident", "component", "fault", "slower", "GPU time", "sure", "life", "ticket", "drops")  # fmt: skip
 PLAIN_HEAD = ("incident", "severity", "life", "component", "fault", "slower %", "conf", "drop", "gpu hours", "grade", "ticket", "ticket state")  # fmt: skip
 
 
@@ -66,17 +73,19 @@ def _cells(row: Row, signs: Glyphs) -> list[Text]:
     record = row.record
     colour = COLOURS.get(row.state, MUTED)
     kind = f", {record.error_class.replace('_', ' ')} ({record.class_basis or 'basis not stated'})" if record.error_class else ""  # fmt: skip
+    sure = confidence_words(record)
+    sure += "" if record.fault_type == NO_DATA else f" {record.evidence_grade}"
     slower = "" if record.degradation_pct is None else f"+{record.degradation_pct:.1f} %"
-    lost = "" if record.gpu_hours_lost is None else f"{record.gpu_hours_lost:.3g}"
+    lost = "" if record.gpu_hours_lost is None else time_lost(record.gpu_hours_lost)
     ticket = text((row.ticket.ticket_id, TITLE), f" {row.ticket.state}") if row.ticket else text()
     return [
         text((f"{signs.states.get(row.state, '-')} {word(row.state).upper()}", colour)),
         text((record.incident_id, TITLE)),
-        text(signs.name(record.isolated_component, 80)),
-        text(signs.name(record.fault_type.replace("_", " ") + kind, 80)),
+        text(signs.name(component_words(record), 80)),
+        text(signs.name(fault_words(record) + kind, 80)),
         text(slower),
         text(lost),
-        text(f"{record.confidence:.2f} {record.evidence_grade}"),
+        text(sure),
         text(row.life or ""),
         ticket,
         text((signs.name(", ".join(row.drops), 60), MUTED)),
@@ -85,7 +94,7 @@ def _cells(row: Row, signs: Glyphs) -> list[Text]:
 
 def _blocks(rows: Sequence[Sequence[Text]], width: int) -> Lines:
     """Severity, id and component first, then the rest in as many lines as it takes."""
-    words = ("", "", "", "", "slower", "GPU-hours", "confidence", "now", "", "in")
+    words = ("", "", "", "", "slower", "GPU time", "confidence", "now", "", "in")
     lines: Lines = []
     for row in rows:
         lines += packed([text(row[0], "  ", row[1]), row[2]], width, gap=2, indent=2)

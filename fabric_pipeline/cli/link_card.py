@@ -14,7 +14,7 @@ from rich.text import Text
 from fabric_pipeline.cli.clock_chart import clock_lines
 from fabric_pipeline.cli.fabric_style import COLOURS, MUTED, TITLE, Glyphs, figure, share_text, word
 from fabric_pipeline.cli.text_layout import Lines, after, bullets, packed, text, wrapped
-from fabric_pipeline.portal import link_words
+from fabric_pipeline.workflows import link_words
 from fabric_pipeline.workflows.fabric_series import FabricSeries
 from fabric_pipeline.workflows.link_view_model import (
     LOWER_BOUND,

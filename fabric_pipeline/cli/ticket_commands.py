@@ -142,7 +142,7 @@ def review(
 def _list(ledger: Ledger, drop: str, *, everything: bool) -> None:
     from fabric_pipeline.cli.incident_table import PLAIN_HEAD, incident_table, plain_row
     from fabric_pipeline.cli.screen import screen
-    from fabric_pipeline.portal.incident_list import Wanted, listing
+    from fabric_pipeline.workflows.incident_list import Wanted, listing
 
     rows = listing(ledger, Wanted(drop=drop)).rows
     shown = (
@@ -171,7 +171,7 @@ def _show(
 ) -> None:
     from fabric_pipeline.cli.incident_card import IncidentCard
     from fabric_pipeline.cli.screen import screen
-    from fabric_pipeline.portal.incident_view import incident_view, run_figure
+    from fabric_pipeline.workflows.incident_view import incident_view, run_figure
     from fabric_pipeline.workflows.lifecycle import life_lines
 
     view = incident_view(settings, ledger, incident, drop)
@@ -194,7 +194,7 @@ def _show(
 def _queue(ledger: Ledger, *, json: bool) -> None:
     from fabric_pipeline.cli import ticket_table as tables
     from fabric_pipeline.cli.screen import screen
-    from fabric_pipeline.portal.queue_list import queue_of
+    from fabric_pipeline.workflows.queue_list import queue_of
 
     queue, now = queue_of(ledger), datetime.now(UTC)
     if json:

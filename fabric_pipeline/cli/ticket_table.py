@@ -13,8 +13,8 @@ from rich.text import Text
 
 from fabric_pipeline.cli.fabric_style import MUTED, TITLE, Glyphs, plural
 from fabric_pipeline.cli.text_layout import Lines, bullets, packed, table, text, wrapped
-from fabric_pipeline.portal.queue_list import Queue, Waiting
 from fabric_pipeline.store.ledger_tickets import TicketRow
+from fabric_pipeline.workflows.queue_list import Queue, Waiting
 
 # Shape and colour of where a ticket stands; the word is always beside it.
 _STATES = {

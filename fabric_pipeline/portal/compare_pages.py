@@ -18,8 +18,8 @@ from starlette.routing import Route
 from fabric_pipeline.drafting.sanitise import clean
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.portal.drop_strip import compare_address, marks_of, pair_strip
-from fabric_pipeline.portal.link_words import link_address
 from fabric_pipeline.portal.pages import Portal, page, portal_of
+from fabric_pipeline.portal.paths import link_address
 from fabric_pipeline.workflows.drop_axis import drop_after, drop_before
 from fabric_pipeline.workflows.drop_compare import compare_drops, compare_link, pair_to_compare
 from fabric_pipeline.workflows.drop_compare_model import (

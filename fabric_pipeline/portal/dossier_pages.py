@@ -17,7 +17,7 @@ from fabric_pipeline.portal.csv_answer import attachment
 from fabric_pipeline.portal.dossier_checks import checks_of
 from fabric_pipeline.portal.forms import Form, posted
 from fabric_pipeline.portal.incident_pages import shown_view
-from fabric_pipeline.portal.pages import chosen_drop, page, portal_of, utc
+from fabric_pipeline.portal.pages import chosen_drop, page, portal_of
 from fabric_pipeline.workflows.dossier_bag import shown
 from fabric_pipeline.workflows.dossier_files import (
     blocks,
@@ -28,6 +28,7 @@ from fabric_pipeline.workflows.dossier_files import (
     dossiers,
     zipped,
 )
+from fabric_pipeline.workflows.figure_words import utc
 
 _TYPES = {
     ".json": "application/json",

@@ -16,10 +16,11 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from fabric_pipeline.portal.drop_layout import Axis, Bar, Gap, axis_of
-from fabric_pipeline.portal.pages import Portal, portal_of, utc
+from fabric_pipeline.portal.pages import Portal, portal_of
 from fabric_pipeline.portal.svg import Svg, element, title
 from fabric_pipeline.workflows.drop_axis import DropMark, drop_after, drop_before, drop_marks
 from fabric_pipeline.workflows.fabric_view import view_signature
+from fabric_pipeline.workflows.figure_words import utc
 
 # What is kept of an address when another drop is chosen: not the window, which is of one drop's time.
 KEPT_FIELDS = ("link", "mask", "kind")

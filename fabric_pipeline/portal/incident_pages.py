@@ -15,13 +15,19 @@ from starlette.routing import Route
 
 from fabric_pipeline.errors import FabricError, GateError, NotFoundError
 from fabric_pipeline.incidents.record import IncidentRecord, Symptom
-from fabric_pipeline.portal import paths  # noqa: F401 - gives routes their `text`
 from fabric_pipeline.portal.csv_answer import attachment
 from fabric_pipeline.portal.draft_request import refusal
 from fabric_pipeline.portal.drop_strip import compare_address, marks_of
 from fabric_pipeline.portal.forms import Form, posted
 from fabric_pipeline.portal.incident_links import link_of
-from fabric_pipeline.portal.incident_list import (
+from fabric_pipeline.portal.pages import chosen_drop, fragment, page, portal_of
+from fabric_pipeline.portal.paths import link_address
+from fabric_pipeline.portal.started_runs import runs_of
+from fabric_pipeline.workflows.dossier_bag import shown
+from fabric_pipeline.workflows.dossier_vendor import packed_bundle
+from fabric_pipeline.workflows.drop_axis import drop_before
+from fabric_pipeline.workflows.fabric_view_model import FabricView
+from fabric_pipeline.workflows.incident_list import (
     GRADES,
     LIVES,
     NO_LIFE,
@@ -30,20 +36,13 @@ from fabric_pipeline.portal.incident_list import (
     Wanted,
     listing,
 )
-from fabric_pipeline.portal.incident_view import (
+from fabric_pipeline.workflows.incident_view import (
     IncidentView,
     dossier_of,
     incident_view,
     run_evidence,
     run_figure,
 )
-from fabric_pipeline.portal.link_words import link_address
-from fabric_pipeline.portal.pages import chosen_drop, fragment, page, portal_of
-from fabric_pipeline.portal.started_runs import runs_of
-from fabric_pipeline.workflows.dossier_bag import shown
-from fabric_pipeline.workflows.dossier_vendor import packed_bundle
-from fabric_pipeline.workflows.drop_axis import drop_before
-from fabric_pipeline.workflows.fabric_view_model import FabricView
 
 MAX_TEXT = 200
 

@@ -15,19 +15,16 @@ from starlette.routing import Route
 
 from fabric_pipeline.drafting.sanitise import clean
 from fabric_pipeline.errors import NotFoundError
-from fabric_pipeline.portal import (
-    figure_words,
-    link_words,
-    paths,  # noqa: F401 - gives routes their `text`
-)
 from fabric_pipeline.portal.draft_request import refusal
 from fabric_pipeline.portal.drop_strip import compare_address, drop_strip, marks_of
-from fabric_pipeline.portal.incident_view import dossier_of
 from fabric_pipeline.portal.pages import chosen_drop, fragment, page, portal_of
+from fabric_pipeline.portal.paths import link_address
 from fabric_pipeline.portal.timeline import timeline_context
+from fabric_pipeline.workflows import figure_words, link_words
 from fabric_pipeline.workflows.dossier_vendor import has_request
 from fabric_pipeline.workflows.drop_axis import drop_before
 from fabric_pipeline.workflows.fabric_view_model import LINK_KINDS, FabricView
+from fabric_pipeline.workflows.incident_view import dossier_of
 from fabric_pipeline.workflows.link_view import load_link
 from fabric_pipeline.workflows.link_view_model import LinkView
 
@@ -49,7 +46,7 @@ def panel_context(request: Request, view: FabricView, component: str) -> dict[st
         "more_counters": [pair for pair in link.counts if pair not in shown],
         "siblings": _siblings(link),
         "series_url": "/api/series?" + urlencode({"drop": view.drop, "link": link.component}),
-        "page_url": link_words.link_address(link.component, view.drop),
+        "page_url": link_address(link.component, view.drop),
         "map_url": "/?" + urlencode({"drop": view.drop, "link": link.component}),
         "matrix_url": _matrix_row(link),
         "vendor_url": _vendor_url(request, link),

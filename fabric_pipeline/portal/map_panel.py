@@ -32,6 +32,7 @@ def overview(
     silent = [node for node in nodes if node.state == "no_data"]
     return {
         "troubles": [_trouble(scene, link) for link in links[:MOST_LISTED]],
+        "troubles_heading": _heading(links),
         "unknown_because": _unknown(scene, counts),
         "left_off": max(0, len(links) - MOST_LISTED),
         "counts": [(s, f"{counts[s]:,} {WORDS[s].lower()}") for s in _ORDER if counts.get(s)],
@@ -39,6 +40,16 @@ def overview(
         "silent": [(node.name, scene.node(node)) for node in silent[:_MOST_SILENT]],
         "silent_more": max(0, len(silent) - _MOST_SILENT),
     }
+
+
+def _heading(links: Sequence[Link]) -> str:
+    """How many are degraded, and how many are only watched: those are within what is allowed."""
+    watched = sum(link.state == "watch" for link in links)
+    degraded = len(links) - watched
+    if not degraded:
+        return f"{watched:,} link{'' if watched == 1 else 's'} to watch"
+    more = f", {watched:,} to watch" if watched else ""
+    return f"{degraded:,} degraded link{'' if degraded == 1 else 's'}{more}"
 
 
 def _unknown(scene: Scene, counts: Mapping[str, int]) -> str:

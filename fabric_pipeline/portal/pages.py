@@ -21,7 +21,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from fabric_pipeline.errors import FabricError, NotFoundError, UnderWayError
-from fabric_pipeline.portal.freshness import freshness
 from fabric_pipeline.portal.identity import Auth, Visitor
 from fabric_pipeline.portal.views import Views
 from fabric_pipeline.settings import Settings
@@ -30,6 +29,14 @@ from fabric_pipeline.store.ledger_tickets import TicketRow
 from fabric_pipeline.workflows.dossier_bag import shown
 from fabric_pipeline.workflows.drop_progress import drop_progress
 from fabric_pipeline.workflows.fabric_view_model import FabricView
+from fabric_pipeline.workflows.figure_words import utc
+from fabric_pipeline.workflows.freshness import freshness
+from fabric_pipeline.workflows.incident_words import (
+    component_words,
+    confidence_words,
+    fault_words,
+    time_lost,
+)
 
 STATIC = Path(__file__).parent / "static"
 _URGENCY = {"urgent": 0, "high": 1, "normal": 2, "low": 3}
@@ -63,6 +70,8 @@ class Portal:
             lstrip_blocks=True,
         )
         self.templates.filters["utc"] = utc
+        for words in (component_words, confidence_words, fault_words, time_lost):
+            self.templates.filters[words.__name__] = words
         self.templates.filters["shown"] = shown
 
     @property
@@ -190,10 +199,3 @@ def as_json(value: Mapping[str, Any] | list[Any]) -> str:
     """JSON that may stand inside an HTML attribute or a data block: no `<`, `>` or `&` in it."""
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), default=str)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def utc(at: datetime | None, form: str = "%Y-%m-%d %H:%M UTC") -> str:
-    """A time for people, "" for none."""
-    if at is None:
-        return ""
-    return (at.astimezone(UTC) if at.tzinfo else at).strftime(form)

@@ -10,8 +10,8 @@ from starlette.routing import Route
 
 from fabric_pipeline.portal.incident_pages import shown_view
 from fabric_pipeline.portal.pages import chosen_drop, page, portal_of
-from fabric_pipeline.portal.queue_list import queue_of
 from fabric_pipeline.workflows.dossier_bag import shown
+from fabric_pipeline.workflows.queue_list import queue_of
 
 
 def _queue(request: Request) -> Response:

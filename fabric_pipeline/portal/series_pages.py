@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from fabric_pipeline.drafting.sanitise import clean
 from fabric_pipeline.portal.incident_links import implicated
-from fabric_pipeline.portal.incident_view import incident_view
 from fabric_pipeline.portal.pages import (
     Portal,
     chosen_drop,
@@ -36,6 +35,7 @@ from fabric_pipeline.portal.timeline import (
 from fabric_pipeline.workflows.fabric_series import FabricSeries, RunSeries, Strip
 from fabric_pipeline.workflows.fabric_view import view_signature
 from fabric_pipeline.workflows.fabric_view_model import FabricView, Link
+from fabric_pipeline.workflows.incident_view import incident_view
 from fabric_pipeline.workflows.link_view import find_link
 
 

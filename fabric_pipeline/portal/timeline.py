@@ -19,7 +19,6 @@ from starlette.requests import Request
 
 from fabric_pipeline.drafting.sanitise import clean
 from fabric_pipeline.errors import UsageError
-from fabric_pipeline.portal.figure_words import moment, number, percent, size_words, span_words
 from fabric_pipeline.portal.pages import Portal, portal_of
 from fabric_pipeline.workflows.fabric_series import (
     Clock,
@@ -31,6 +30,7 @@ from fabric_pipeline.workflows.fabric_series import (
 )
 from fabric_pipeline.workflows.fabric_view import view_signature
 from fabric_pipeline.workflows.fabric_view_model import FabricView, Link
+from fabric_pipeline.workflows.figure_words import moment, number, percent, size_words, span_words
 
 Window = tuple[datetime, datetime]
 _KEPT = 24

@@ -169,10 +169,18 @@ def _read_file(
     if file.path.exists() and not stamp.is_unchanged():
         report.problem = "changed while it was read; what was read of it is set aside, drop it again when it is complete"
     if not report.problem:
+        report.problem = _refused_whole(result)  # its row with the rule is staged already
         return report, result
     staging.forget(connection, file.name)
     staging.add_refused_files(connection, [(file, report.problem)])
     return report, ReadResult()
+
+
+def _refused_whole(result: ReadResult) -> str:
+    """The rule by which a reader refused a whole file, "" when anything came out of it."""
+    rules = [refused.rule for refused in result.rejected if refused.line is None]
+    is_all = result == ReadResult(rejected=result.rejected) and len(rules) == len(result.rejected)
+    return rules[0] if is_all and rules else ""
 
 
 def _staged(connection: Any, file: SourceFile, reader: Reader, latest: datetime) -> ReadResult:

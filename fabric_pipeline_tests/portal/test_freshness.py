@@ -13,11 +13,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from fabric_pipeline.portal.app import create_app
-from fabric_pipeline.portal.freshness import freshness
 from fabric_pipeline.portal.views import KEPT_VIEWS, Views, Warmer
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.lake import part_path
 from fabric_pipeline.workflows.fabric_view import load_fabric_view
+from fabric_pipeline.workflows.freshness import freshness
 from fabric_pipeline_tests.portal.half_done import HALF_DONE, readings_alone, whole_home
 from fabric_pipeline_tests.portal.serving import ask, served
 

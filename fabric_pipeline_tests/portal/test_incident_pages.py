@@ -18,9 +18,9 @@ from fabric_pipeline.incidents.record import (
     IncidentRecord,
     Symptom,
 )
-from fabric_pipeline.portal.incident_list import GRADES
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.incident_list import GRADES
 from fabric_pipeline_tests.portal.serving import ask
 from fabric_pipeline_tests.portal.ticket_homes import (
     DROP,

@@ -38,7 +38,7 @@ def test_a_click_on_a_link_shows_it_beside_the_map(portal_url: str, browser_page
     assert page.locator("g.link.selected").count() == 2
     expect(page.locator("svg.map.has-selection")).to_have_count(1)
     page.go_back()
-    expect(panel).to_contain_text("degraded links")
+    expect(panel).to_contain_text("degraded link")
     assert page.locator("g.link.selected").count() == 0
     page.go_forward()
     expect(panel).to_contain_text("nvswitch-2")

@@ -73,7 +73,8 @@ def test_the_map_shows_the_newest_drop_with_all_that_is_degraded(
     picks = re.findall(r'class="pick" href="([^"]*)"', answer.text)
     assert picks == [f"/?link={quote(link.a.component, safe='')}" for link in degraded]
     assert {f"/incidents/{i}" for link in degraded for i in link.incidents} <= set(page.links)
-    assert f"{len(degraded)} degraded links" in page.words
+    watched = sum(link.state == "watch" for link in degraded)
+    assert f"{len(degraded) - watched} degraded link, {watched} to watch" in page.words
     assert {f"/nodes/{node.name}" for node in view.nodes} <= set(page.links)
 
 

@@ -150,6 +150,16 @@ def test_gzipped_traces_stay_as_they_are(tmp_path: Path) -> None:
         assert (found.report(name).format, found.report(name).readings) == ("kineto_trace", 1)
 
 
+def test_a_pickle_that_would_run_something_is_told_as_a_problem(tmp_path: Path) -> None:
+    hostile = b"\x80\x02}(X\x09\x00\x00\x00pg_configX\x09\x00\x00\x00pg_statuscos\nsystem\n."
+    found = read_files(
+        tmp_path, {"a.zip": zipped({"nccl_trace_rank_0": hostile, "model.pkl": hostile[:4]})}
+    )
+    assert "refused and not run" in found.report("a.zip!nccl_trace_rank_0").problem
+    assert "no flight-recorder dump" in found.report("a.zip!model.pkl").problem
+    assert len(found.rows("quarantined_telemetry")) == 2
+
+
 def test_the_same_bytes_are_the_same_drop_and_are_unpacked_once(tmp_path: Path) -> None:
     settings = Settings(root=tmp_path, home=tmp_path / "home")
     ledger = Ledger(settings.ledger)

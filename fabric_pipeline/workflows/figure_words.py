@@ -57,10 +57,15 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+def utc(at: datetime | None, form: str = "%Y-%m-%d %H:%M UTC") -> str:
+    """A time for people, "" for none."""
+    if at is None:
+        return ""
+    return (at.astimezone(UTC) if at.tzinfo else at).strftime(form)
+
+
 def span_words(start: float, end: float) -> str:
     """A stretch of time in UTC, with its day."""
-    from fabric_pipeline.portal.pages import utc
-
     first, last = moment(start), moment(end)
     to = utc(last, "%H:%M:%S" if last.date() == first.date() else "%Y-%m-%d %H:%M:%S")
     return f"{utc(first, '%Y-%m-%d %H:%M:%S')} to {to}"

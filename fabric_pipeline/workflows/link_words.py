@@ -6,12 +6,11 @@ Takes a `LinkView` and gives plain strings; templates put them in order, nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import quote, urlencode
 
 from fabric_pipeline.drafting.sanitise import clean
 from fabric_pipeline.model.components import gpu_index, nvlink_index, port_index
-from fabric_pipeline.portal.figure_words import number, percent
 from fabric_pipeline.workflows.fabric_view_model import End
+from fabric_pipeline.workflows.figure_words import number, percent
 from fabric_pipeline.workflows.link_view import where_words
 from fabric_pipeline.workflows.link_view_model import Coincidence, LinkEnd, LinkView
 
@@ -28,11 +27,6 @@ _BOUNDED = (
     ("pcie_gen", "pcie_gen_max", "PCIe generation"),
 )
 Fact = tuple[str, str]
-
-
-def link_address(component: str, drop: str, **more: str) -> str:
-    """Address of the page of a link."""
-    return f"/links/{quote(component, safe='/:')}?{urlencode({'drop': drop} | more)}"
 
 
 def link_title(view: LinkView) -> str:

@@ -8,8 +8,8 @@ import pytest
 
 from fabric_pipeline.incidents.ticket import TicketDraft
 from fabric_pipeline.portal.identity import Auth
-from fabric_pipeline.portal.queue_list import beginning, queue_of
 from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.queue_list import beginning, queue_of
 from fabric_pipeline_tests.portal.serving import ask
 from fabric_pipeline_tests.portal.ticket_homes import portal
 from fabric_pipeline_tests.store.fakes import START, draft, settings
