@@ -30,9 +30,10 @@ from fabric_pipeline_tests.portal.large_fabric import large_home
 from fabric_pipeline_tests.portal.serving import served
 
 THEMES = ("dark", "light")
-WIDE, PHONE = (1440, 900), (390, 844)
+WIDE, TALL, PHONE = (1440, 900), (1440, 1700), (390, 844)
+SHOWN_WIDTH = 1080  # a page of the docs is not wider
 FAULTY, HEALTHY, GAPS = "crc-multibit-lane", "healthy", "missing-data"
-QUALITY = 82
+QUALITY = 75
 SETTLE_MS = 900  # charts and matrix draw after the page has loaded
 
 
@@ -62,15 +63,15 @@ def small_shots(settings: Settings) -> list[Shot]:
         Shot("map-phone", f"/?{urlencode({'drop': FAULTY})}", PHONE),
         Shot("rack", f"/racks/{quote(rack)}?{urlencode({'drop': FAULTY})}"),
         Shot("node", f"/nodes/{quote(node)}?{urlencode({'drop': FAULTY})}"),
-        Shot("link", f"/links/{quote(component)}?{urlencode({'drop': FAULTY})}", whole=True),
+        Shot("link", f"/links/{quote(component)}?{urlencode({'drop': FAULTY})}", TALL),
         Shot("compare", f"/compare?{urlencode({'a': HEALTHY, 'b': FAULTY})}", whole=True),
         Shot("matrix", f"/matrix?{urlencode({'drop': FAULTY})}"),
         Shot("p2p", f"/matrix/p2p?{urlencode({'drop': FAULTY})}"),
         Shot("incidents", "/incidents"),
-        Shot("incident", incident, whole=True),
+        Shot("incident", incident, TALL),
         Shot("queue", "/queue"),
-        Shot("ticket", f"/tickets/{ticket.ticket_id}", whole=True),
-        Shot("sheet", f"/tickets/{ticket.ticket_id}/print", (900, 1270)),
+        Shot("ticket", f"/tickets/{ticket.ticket_id}", TALL),
+        Shot("sheet", f"/tickets/{ticket.ticket_id}/print", (820, 1170)),
         Shot("audit", "/audit"),
         Shot("data", "/data"),
         Shot("table", "/data/incident_records"),
@@ -110,9 +111,7 @@ def _without_keys(environment: Mapping[str, str]) -> dict[str, str]:
 def take(browser: Browser, settings: Settings, shots: list[Shot], folder: Path) -> list[Path]:
     """Picture every page in both themes; returns the files."""
     with served(create_app(settings)) as address:
-        return [
-            _take(browser, address, shot, theme, folder) for theme in THEMES for shot in shots
-        ]
+        return [_take(browser, address, shot, theme, folder) for theme in THEMES for shot in shots]
 
 
 def _take(browser: Browser, address: str, shot: Shot, theme: str, folder: Path) -> Path:
@@ -135,7 +134,9 @@ def _take(browser: Browser, address: str, shot: Shot, theme: str, folder: Path) 
     if problems or answer is None or not answer.ok:
         raise RuntimeError(f"{shot.address}: {answer.status if answer else 'no answer'} {problems}")
     target = folder / f"{shot.name}-{theme}.webp"
-    Image.open(io.BytesIO(picture)).save(target, "WEBP", quality=QUALITY, method=6)
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    image.thumbnail((SHOWN_WIDTH, image.height))
+    image.save(target, "WEBP", quality=QUALITY, method=6)
     return target
 
 

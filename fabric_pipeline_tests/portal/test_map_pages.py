@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -25,7 +24,6 @@ from fabric_pipeline_tests.portal.serving import Answer, ask, served
 
 GUILTY = "gpu-r11-n03:gpu5/nvlink-11"
 # Twice the budgets, for a machine that does other things as well.
-COLD_S, WARM_S = 3.0, 0.1
 
 
 class Page(HTMLParser):
@@ -190,21 +188,12 @@ def test_nothing_read_yet_says_what_to_do(tmp_path: Path) -> None:
         assert "fabric-pipeline run" in answer.text
 
 
-def test_a_thousand_nodes_are_there_in_time(thousand: Settings) -> None:
-    """Read, drawn and asked for again, in time of one processor; other work on the machine is not counted."""
+def test_a_thousand_nodes_are_a_light_page(thousand: Settings) -> None:
+    """How long it takes is measured in benchmarks/portal_pages.py and held in the acceptance checks."""
     with served(create_app(thousand)) as url:
-        began = time.process_time()
         first = ask(url, "/")
-        cold_s = time.process_time() - began
-        again = []
-        for _ in range(3):
-            began = time.process_time()
-            ask(url, "/")
-            again.append(time.process_time() - began)
     assert first.status == 200
     assert len(gzip.compress(first.text.encode())) < 100 * 1024
-    assert cold_s < COLD_S
-    assert min(again) < WARM_S
 
 
 def test_no_link_is_made_that_no_page_shows(thousand: Settings) -> None:

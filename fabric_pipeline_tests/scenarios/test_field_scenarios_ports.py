@@ -236,6 +236,6 @@ def test_c18_a_pickled_flight_recorder_is_refused_unopened(tmp_path: Path, proto
     assert not trace.exists()
     assert (answer.verdict, answer.findings) == ("no_data", [])
     (one,) = answer.inputs
-    assert (one["format"], one["readings"]) == ("unknown", 0)
+    assert (one["format"], one["readings"]) == ("torch_flight_recorder_pickle", 0)
     (problem,) = answer.facts["problems"]
-    assert "Python pickle, refused" in problem
+    assert "refused and not run" in problem
