@@ -29,6 +29,8 @@ LOOPBACK = ("127.0.0.1", "::1")
 LONG_FILES = (
     "test_examples.py", "cli/test_run.py", "drafting/test_injection.py", "workflows/test_dossier_tampering.py",
     "workflows/test_dossier_build.py", "workflows/test_inspect.py", "drafting/test_batch.py",
+    "portal/test_acceptance_pages.py", "portal/test_acceptance_story.py", "portal/test_acceptance_limits.py",
+    "portal/test_acceptance_serving.py", "portal/test_acceptance_odd.py", "portal/test_map_pages.py",
     "orchestration/test_real_runs.py", "workflows/test_lifecycle_story.py", "store/test_audit.py",
 )  # fmt: skip
 

@@ -38,30 +38,39 @@ CHROMIUM, CHROMIUM_ARGS = chromium.installed() or Path("/usr/bin/chromium"), chr
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Two shipped drops after all stages, drafts waiting. Copy its folder before you write.
+    """Two shipped drops after all stages, drafts waiting. Copy its folder before you write."""
 
-    Built by the worker that needs it first; the others of the same run wait for it and read along.
-    """
-    own = tmp_path_factory.getbasetemp()
-    place = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "portal-home"
-    place.mkdir(exist_ok=True)
-    settings = Settings(root=ROOT, home=place / "warehouse")
-    with (place / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "complete").exists():
-            shutil.rmtree(
-                settings.home, ignore_errors=True
-            )  # of a worker that was stopped half-way
-            for name in DROPS:
-                diagnose_without_dagster(settings, ROOT / "data" / "drops" / name, READ_AT)
-            (place / "complete").touch()
-    return settings
+    def build(place: Path) -> None:
+        for name in DROPS:
+            settings = Settings(root=ROOT, home=place)
+            diagnose_without_dagster(settings, ROOT / "data" / "drops" / name, READ_AT)
+
+    return Settings(root=ROOT, home=built_once(tmp_path_factory, "portal-home", build))
 
 
 @pytest.fixture(scope="session")
 def thousand(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A home with one drop of 1,024 nodes in 32 scalable units, for reading."""
-    return large_home(tmp_path_factory.mktemp("thousand"), 32, copies=32)
+    place = built_once(
+        tmp_path_factory, "thousand", lambda home: large_home(home.parent, 32, copies=32)
+    )
+    return Settings(root=place.parent, home=place)
+
+
+def built_once(
+    tmp_path_factory: pytest.TempPathFactory, name: str, build: Callable[[Path], object]
+) -> Path:
+    """A folder that the worker that needs it first fills; the others of the same run wait and read along."""
+    own = tmp_path_factory.getbasetemp()
+    place = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
+    place.mkdir(exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "complete").exists():
+            shutil.rmtree(place / "warehouse", ignore_errors=True)  # of a worker stopped half-way
+            build(place / "warehouse")
+            (place / "complete").touch()
+    return place / "warehouse"
 
 
 @pytest.fixture(scope="session")

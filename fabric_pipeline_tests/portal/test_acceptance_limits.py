@@ -16,8 +16,8 @@ from playwright.sync_api import Page
 
 from benchmarks.portal_pages import PAINT, PAN
 from fabric_pipeline.portal.app import create_app
+from fabric_pipeline.settings import Settings
 from fabric_pipeline_tests.portal.axe import HEAD, breaches
-from fabric_pipeline_tests.portal.large_fabric import large_home
 from fabric_pipeline_tests.portal.serving import ask, served
 
 # portal.md section 9, and the budget of issue 5 for a small fabric.
@@ -27,10 +27,9 @@ PATIENCE_S = 30
 
 
 @pytest.fixture(scope="module")
-def large_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def large_url(thousand: Settings) -> Iterator[str]:
     """1,024 nodes in 256 racks, 24 degraded links, 11 silent nodes."""
-    settings = large_home(tmp_path_factory.mktemp("large"), 32, copies=32)
-    with served(create_app(settings)) as url:
+    with served(create_app(thousand)) as url:
         yield url
 
 

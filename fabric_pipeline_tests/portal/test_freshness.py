@@ -58,7 +58,7 @@ def test_a_table_that_cannot_be_read_is_an_answer_of_its_own(tmp_path: Path) -> 
     with served(create_app(settings)) as url:
         answer = ask(url, "/")
     assert answer.status == 500
-    assert "a table of drop d1 cannot be read" in answer.text
+    assert "A table of drop d1 cannot be read" in answer.text
     assert "run the pipeline on it again" in answer.text
 
 

@@ -10,7 +10,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from fabric_pipeline_tests import chromium
 
 _WIRE = (
     "import os,sys; r,w=map(int,sys.argv[1:3]); os.dup2(r,3); os.dup2(w,4);"
@@ -94,8 +95,7 @@ class Browser:
             env["FONTCONFIG_FILE"] = str(config)
         reads, self._send = os.pipe()
         self._receive, writes = os.pipe()
-        chromium = shutil.which("chromium") or "chromium"
-        words = [chromium, *_FLAGS, f"--user-data-dir={home / 'profile'}"]
+        words = [str(chromium.required()), *_FLAGS, f"--user-data-dir={home / 'profile'}"]
         self._process = subprocess.Popen(
             [sys.executable, "-c", _WIRE, str(reads), str(writes), *words],
             pass_fds=(reads, writes), env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
