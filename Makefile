@@ -12,7 +12,7 @@ run: setup
 	@$(BIN)/fabric-pipeline run
 
 test: setup-test lint
-	$(BIN)/pytest -n 3 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile
 
 setup: $(VENV)/.installed
 setup-test: $(VENV)/.installed-test
