@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,3 +43,8 @@ def diagnose_without_dagster(settings: Settings, drop: Path, at: datetime = NOW)
     ledger.mark_processed(drop_id, found.content_sha256, at)
     rebuild_audit(settings, at=at)
     return drop_id
+
+
+def copy_home(source: Path, target: Path) -> None:
+    """Copy a home that others may be reading: a reader's index of the ledger comes and goes meanwhile."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.sqlite-shm", "*.sqlite-wal"))

@@ -6,6 +6,7 @@ human gate refused; 6 no draft; 7 a pipeline run failed; 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from io import TextIOWrapper
@@ -127,3 +128,15 @@ def main() -> None:
         if end.code == _INTERRUPTED:
             say("interrupted; what was finished is kept, run the command again to continue")
         raise
+    finally:
+        _let_go_of_a_closed_pipe()
+
+
+def _let_go_of_a_closed_pipe() -> None:
+    """A reader such as `head` may have left; what Python still holds for it must not end in a message."""
+    stream = sys.__stdout__
+    try:
+        if stream is not None:
+            stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]

@@ -5,7 +5,6 @@ The pages are those of `walked_pages`; the first test fails when the portal has 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -17,7 +16,7 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.audit import rebuild_audit
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.dossier_build import build_dossier
-from fabric_pipeline_tests.pipeline_runs import ROOT
+from fabric_pipeline_tests.pipeline_runs import ROOT, copy_home
 from fabric_pipeline_tests.portal.axe import HEAD, breaches
 from fabric_pipeline_tests.portal.kept_page import KeptPage
 from fabric_pipeline_tests.portal.serving import ask, served
@@ -42,7 +41,7 @@ WHEN_MISSING = "the server responded with a status of 404"
 def settings(home: Settings, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """The shared home with a dossier."""
     place = tmp_path_factory.mktemp("walked") / "warehouse"
-    shutil.copytree(home.home, place)
+    copy_home(home.home, place)
     settings = Settings(root=ROOT, home=place)
     ledger = Ledger(settings.ledger)
     build_dossier(settings, ledger, ledger.incident_history(INCIDENT)[-1].record, AT)

@@ -20,7 +20,7 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.audit import rebuild_audit
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.dossier_build import build_dossier
-from fabric_pipeline_tests.pipeline_runs import ROOT
+from fabric_pipeline_tests.pipeline_runs import ROOT, copy_home
 from fabric_pipeline_tests.portal.conftest import READ_AT
 from fabric_pipeline_tests.portal.link_homes import BEFORE, DROP, LINK, portal
 from fabric_pipeline_tests.portal.serving import ask
@@ -34,7 +34,7 @@ PAGE = f"/incidents/{INCIDENT}?drop={DROP}"
 def copied(home: Settings, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A copy of the home whose audit file is that of the copy."""
     here = Settings(root=ROOT, home=tmp_path_factory.mktemp("charts") / "warehouse")
-    shutil.copytree(home.home, here.home)
+    copy_home(home.home, here.home)
     rebuild_audit(here)
     return here
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from fabric_pipeline.settings import Settings
-from fabric_pipeline_tests.pipeline_runs import ROOT
+from fabric_pipeline_tests.pipeline_runs import ROOT, copy_home
 from fabric_pipeline_tests.portal.link_homes import DROP, LINK, SILENT, portal
 from fabric_pipeline_tests.portal.serving import Answer, ask
 from fabric_pipeline_tests.workflows.fabric_lake import START, Lake, incident, spike
@@ -59,7 +58,7 @@ def test_the_panel_is_the_same_link_without_a_page(url: str) -> None:
 
 
 def test_an_incident_without_a_ticket_can_be_drafted(home: Settings, tmp_path: Path) -> None:
-    shutil.copytree(home.home, tmp_path / "home")
+    copy_home(home.home, tmp_path / "home")
     for part in (tmp_path / "home").glob("ledger.sqlite*"):
         part.unlink()
     with portal(Settings(root=ROOT, home=tmp_path / "home")) as url:

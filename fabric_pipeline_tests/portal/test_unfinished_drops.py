@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -10,7 +9,7 @@ import pytest
 
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.lake import remove
-from fabric_pipeline_tests.pipeline_runs import ROOT
+from fabric_pipeline_tests.pipeline_runs import ROOT, copy_home
 from fabric_pipeline_tests.portal.link_homes import BEFORE, DROP, LINK, portal
 from fabric_pipeline_tests.portal.serving import ask
 from fabric_pipeline_tests.workflows.fabric_lake import Lake, incident
@@ -29,7 +28,7 @@ PAGES = (
 @pytest.fixture(scope="module")
 def under_way(home: Settings, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     here = Settings(root=ROOT, home=tmp_path_factory.mktemp("half") / "warehouse")
-    shutil.copytree(home.home, here.home)
+    copy_home(home.home, here.home)
     return here
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from fabric_pipeline.portal.ticket_edit_form import entries
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.edit_fields import fields_of
-from fabric_pipeline_tests.pipeline_runs import ROOT
+from fabric_pipeline_tests.pipeline_runs import ROOT, copy_home
 from fabric_pipeline_tests.portal.serving import Answer, ask, served
 
 DROP = "crc-multibit-lane"
@@ -28,7 +27,7 @@ HERE = {"Sec-Fetch-Site": "same-origin"}
 
 def copied(home: Settings, tmp_path: Path) -> Settings:
     """A copy of the shared home that a test may write to."""
-    shutil.copytree(home.home, tmp_path / "home")
+    copy_home(home.home, tmp_path / "home")
     return Settings(root=ROOT, home=tmp_path / "home")
 
 
