@@ -1,11 +1,12 @@
 # make run   builds the environment, processes the shipped drops, says what was found
 # make test  linters, types, import rules, all tests
+# make demo   records the film of the product into demo/ (needs the Debian packages chromium and ffmpeg)
+# make evaluate-drafter   scores Claude's drafts over the evaluation incidents (needs ANTHROPIC_API_KEY, costs money)
+# make docs, examples, pictures   write the generated pages, the example outputs, the pictures of all pages again
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-# make demo   records the film of the product into demo/ (needs the Debian packages chromium and ffmpeg)
-# make evaluate-drafter   scores Claude's drafts over the evaluation incidents (needs ANTHROPIC_API_KEY, costs money)
 .PHONY: run test setup setup-test lint docs demo examples pictures evaluate-drafter lock clean
 
 run: setup
