@@ -149,7 +149,9 @@ def _put_summary(summary: Summary) -> None:
     put("                fabric-pipeline review TICKET      approve or reject one")
     put("                fabric-pipeline topology           see where it is")
     put('                fabric-pipeline audit query "select * from drop_overview"')
-    put("                fabric-pipeline dev                the portal, and lineage in the Dagster UI")
+    put(
+        "                fabric-pipeline dev                the portal, and lineage in the Dagster UI"
+    )
 
 
 def _put_drop(one: DropSummary) -> None:
