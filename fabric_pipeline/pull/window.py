@@ -29,6 +29,7 @@ from fabric_pipeline.sources.prometheus.wanted import HOST_NAMES, is_wanted
 from fabric_pipeline.store.filelock import locked
 
 _PLAN = "plan.json"
+_EVERYTHING = "everything"
 # Names that need no quoting in a query; Prometheus 3 allows others, which no exporter that is read here uses.
 _PLAIN_NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]{0,200}")
 
@@ -68,13 +69,14 @@ def pull_window(
 ) -> Pulled:
     """Fetch the window into `folder/<drop name>`; a drop that is there already is not fetched again.
 
-    Raises NotFoundError when the server holds nothing that is read here, UsageError when a fetch of
-    another server or selector lies under the same name, FabricError when the server fails for good.
+    Raises NotFoundError when the server holds nothing that is read here, UsageError when a drop or a
+    fetch of another server or selector lies under the same name, FabricError when the server fails for good.
     """
     name = drop_name(wish.window)
     target, partial = folder / name, folder / f".{name}.partial"
     with locked(folder / f".{name}.lock"):
         if target.is_dir():
+            _need_same_origin(target, server, wish)
             tell(f"{target} is there already, nothing was fetched")
             return Pulled(target)
         partial.mkdir(parents=True, exist_ok=True)
@@ -183,6 +185,19 @@ def _need_same_plan(path: Path, server: Server, wish: Wish) -> None:
     path.write_text(json.dumps(plan), encoding="utf-8")
 
 
+def _need_same_origin(target: Path, server: Server, wish: Wish) -> None:
+    """A drop of the same window from elsewhere, or of other labels, is not the one that was asked for."""
+    path = target / "drop.yaml"
+    said = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    pulled = said.get("pull") if isinstance(said, dict) else None
+    origin = {"server": server.url, "matched": wish.matched or _EVERYTHING}
+    if not isinstance(pulled, dict) or any(pulled.get(key) != origin[key] for key in origin):
+        raise UsageError(
+            f"{target} was fetched from another server or with other label matchers",
+            "name another folder with --out",
+        )
+
+
 def _description(server: Server, wish: Wish, done: Pulled) -> str:
     """`drop.yaml`: the window, and where it all came from."""
     said = {
@@ -195,7 +210,7 @@ def _description(server: Server, wish: Wish, done: Pulled) -> str:
         "pull": {
             "server": server.url,
             "version": done.version or "not told",
-            "matched": wish.matched or "everything",
+            "matched": wish.matched or _EVERYTHING,
             "metrics": done.metrics,
             "samples": done.samples,
             "without_samples": done.silent,

@@ -20,7 +20,7 @@ from fabric_pipeline.orchestration.build import build_definitions
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.pull import plan
 from fabric_pipeline.pull.plan import Stretch
-from fabric_pipeline.pull.server import Server
+from fabric_pipeline.pull.server import Server, TooMuchError
 from fabric_pipeline.pull.window import Wish, pull_window
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.base import SourceFile
@@ -126,18 +126,15 @@ def test_the_drop_is_read_with_hosts_and_window(server: Server, tmp_path: Path) 
 def test_too_much_for_one_answer_is_asked_in_halves(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The server refuses more than 5,000 samples; the estimate is off by a factor of ten thousand.
+    # The estimate is off by a factor of ten thousand, so that two hours are asked for at once.
     monkeypatch.setattr(plan, "SCRAPE_INTERVAL_S", 150_000.0)
-    server.query("up", END)
     whole = Stretch(END - timedelta(hours=2), END)
-    small = httpx2.get(
-        f"{server.url}/api/v1/query",
-        params={"query": '{__name__=~"node_.*"}[2h]', "time": END.timestamp()},
-    )
-    assert "too many samples" in small.text or small.status_code == 200
+    with pytest.raises(TooMuchError):
+        server.query(plan.samples_query(SERIES[0][0], "", whole), END)
     done = pull_window(server, Wish(whole), tmp_path)
     found = [one for one in samples_of(done.path) if one[0] != "node_uname_info"]
     assert sorted(found) == expected(whole)
+    assert len(list(done.path.glob(f"{SERIES[0][0]}.*"))) == 2
 
 
 def test_an_interrupted_fetch_goes_on(
@@ -174,6 +171,8 @@ def test_matchers_narrow_and_an_empty_window_is_no_clean_fabric(
 ) -> None:
     done = pull_window(server, Wish(HOUR, 'instance="10.0.0.1:9100"'), tmp_path)
     assert {one[1] for one in samples_of(done.path)} == {"10.0.0.1:9100"}
+    with pytest.raises(UsageError, match="other label matchers"):
+        pull_window(server, Wish(HOUR), tmp_path)
     long_ago = Stretch(END - timedelta(days=400), END - timedelta(days=399))
     with pytest.raises(NotFoundError, match="no interconnect metric"):
         pull_window(server, Wish(long_ago), tmp_path)
