@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fabric_pipeline.errors import UsageError
+from fabric_pipeline.errors import NotFoundError, UsageError
 from fabric_pipeline.pull.plan import Stretch, duration, instant, matchers
 from fabric_pipeline.pull.server import Server
 from fabric_pipeline.pull.window import Pulled, Wish, drop_name, pull_window
@@ -73,12 +73,22 @@ def missing_hours(settings: Settings, now: datetime) -> Iterator[Stretch]:
 def pull_missing_hours(
     settings: Settings, now: datetime, tell: Callable[[str], None] = lambda _: None
 ) -> list[Pulled]:
-    """Fetch every missing hour from the configured server. Raises UsageError when none is configured."""
+    """Fetch every missing hour from the configured server.
+
+    An hour of which the server holds nothing is told and does not keep the later ones back. Raises
+    UsageError when no server is configured, NotFoundError when it held nothing of any missing hour.
+    """
     if not settings.prometheus_url:
         raise UsageError("no server is configured", "set FABRIC_PROMETHEUS_URL")
-    return [
-        pull_once(
-            settings, settings.prometheus_url, hour, match=settings.prometheus_match, tell=tell
-        )
-        for hour in missing_hours(settings, now)
-    ]
+    done: list[Pulled] = []
+    empty: list[NotFoundError] = []
+    url, match = settings.prometheus_url, settings.prometheus_match
+    for hour in missing_hours(settings, now):
+        try:
+            done.append(pull_once(settings, url, hour, match=match, tell=tell))
+        except NotFoundError as problem:
+            empty.append(problem)
+            tell(f"{drop_name(hour)}: {problem}")
+    if empty and not done:
+        raise empty[-1]
+    return done

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from fabric_pipeline.errors import UsageError
-from fabric_pipeline.pull.window import drop_name
+from fabric_pipeline.errors import NotFoundError, UsageError
+from fabric_pipeline.pull.plan import Stretch
+from fabric_pipeline.pull.window import Pulled, drop_name
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.workflows import pull_telemetry
 from fabric_pipeline.workflows.inbox import scan_all
 from fabric_pipeline.workflows.pull_telemetry import (
     CATCH_UP_HOURS,
@@ -53,6 +56,30 @@ def test_holes_are_filled_from_the_first_hour_on(settings: Settings) -> None:
 def test_a_scheduled_pull_needs_a_server(settings: Settings) -> None:
     with pytest.raises(UsageError, match="FABRIC_PROMETHEUS_URL"):
         pull_missing_hours(settings, NOW)
+
+
+def test_an_empty_hour_does_not_keep_the_later_ones_back(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,) = missing_hours(settings, NOW - timedelta(hours=3))
+    (settings.pulled / drop_name(first)).mkdir(parents=True)
+    silent = {10}
+
+    def answers(settings: Settings, url: str, hour: Stretch, **_: object) -> Pulled:
+        if hour.until.hour in silent:
+            raise NotFoundError("no sample in this window", "look at the window")
+        return Pulled(settings.pulled / drop_name(hour))
+
+    monkeypatch.setattr(pull_telemetry, "pull_once", answers)
+    told: list[str] = []
+    configured = replace(settings, prometheus_url="http://127.0.0.1:9")
+    done = pull_missing_hours(configured, NOW, told.append)
+    assert [one.path.name[5:18] for one in done] == ["20260304T1100", "20260304T1200"]
+    assert len(told) == 1
+    assert "no sample" in told[0]
+    silent |= {11, 12}
+    with pytest.raises(NotFoundError):
+        pull_missing_hours(configured, NOW)
 
 
 def test_pulled_drops_wait_beside_delivered_ones(settings: Settings) -> None:

@@ -83,7 +83,7 @@ def test_one_compressed_file_bears_the_name_of_the_archive(tmp_path: Path, pack:
 
 
 BAD_NAMES = {
-    "../../root/.ssh/keys": "leads out of the archive",
+    "../../etc/keys": "leads out of the archive",
     "a/../../b": "leads out of the archive",
     "..\\..\\b": "leads out of the archive",
     "/etc/passwd": "its path is absolute",
