@@ -1,14 +1,14 @@
 """The fabric as a graph: where things sit, which two ends a link has, which names mean one device.
 
-Built from topology parts of any source; nothing here reads files or judges. Conflicts between
-sources are kept in `conflicts`, never averaged away.
+Built from topology parts of any source; nothing here reads files or judges. The first statement of a
+value holds: that of `topology.json`, then those of the tools' files in their order, then those of lists
+that people keep. What later ones state differently is kept in `conflicts`, never averaged away.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from fabric_pipeline.model.components import (
@@ -16,41 +16,33 @@ from fabric_pipeline.model.components import (
     component_id,
     device_of,
     gpu_index,
-    link_type_of,
-    normalise_pci,
     parse_component,
 )
 from fabric_pipeline.model.records import TopologyPart
+from fabric_pipeline.model.topology_checks import alone, node_switches
+from fabric_pipeline.model.topology_conflicts import Conflicts, in_file, in_other
+from fabric_pipeline.model.topology_entries import Entries, says_same
+from fabric_pipeline.model.topology_links import (
+    Link,
+    end_component,
+    link_from,
+    renamed_link,
+    under_its_ends,
+)
+from fabric_pipeline.model.topology_names import Names
+from fabric_pipeline.model.topology_pci import PciNames
+from fabric_pipeline.model.topology_ports import PortAliases
 
-_PORT_NUMBER = re.compile(r"^\d+$")
-# Keys by which sources name the devices of a node, the most telling first, and fields that cannot differ.
-_NAMING = {
-    "gpus": ("gpu", "uuid", "pci"),
-    "nics": ("hca", "pci", "name"),
-    "nvswitches": ("nvswitch", "pci", "name"),
-    "pcie_switches": ("pcie_switch", "pci", "name"),
-}
-_STEADY = frozenset({"uuid", "serial", "slot", "socket", "pci", "pcie_switch", "part_number"})
-# What cannot differ between two descriptions of one cable.
-_CABLE = ("cable", "medium", "length_m", "connector", "colour", "cable_serial", "cable_part_number")
+__all__ = ["Link", "Topology", "end_component"]
+
+# What cannot differ between two descriptions of one link and its cable.
+_CABLE = frozenset(
+    {"cable", "medium", "length_m", "connector", "colour", "cable_serial", "cable_part_number"}
+)
+_NOMINAL = ("lanes", "speed_gbps")
 _PLACE = ("hall", "cage", "row", "rack", "unit", "face", "serial", "asset_tag")
 # No GPU has more NVLinks than this; it bounds the look-up of them.
 _MAX_NVLINKS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One link with both ends. `lanes` and `speed_gbps` are nominal, None when not stated."""
-
-    link_id: str
-    link_type: str
-    a: str
-    b: str
-    lanes: int | None = None
-    speed_gbps: float | None = None
-    cable_id: str = ""
-    part: str = ""
-    attributes: dict[str, Any] = field(default_factory=dict)
 
 
 class Topology:
@@ -64,12 +56,23 @@ class Topology:
         self.links: list[Link] = []
         self.service: dict[str, Any] = {}
         self.spares: list[dict[str, Any]] = []
-        self.conflicts: list[str] = []
+        self._conflicts = Conflicts()
+        self._entries = Entries(self._conflicts)
+        self._sources: dict[tuple[str, str], list[str]] = {}  # of each entity, in their order
         self._link_by_end: dict[str, Link] = {}
         self._position: dict[str, int] = {}  # of a link in `links`, by its end a
-        for part in parts:
-            self._add(part)
-        self._gpu_by_pci = self._index_pci()
+        self._bundles: list[tuple[Link, str]] = []
+        merged = list(parts)
+        self._names = Names(merged, self._conflicts)
+        for part in merged:
+            self._add_entries(part)
+        for name, node in self.nodes.items():
+            self._entries.settle(name, node)
+        self._by_pci = PciNames(self.nodes)
+        self._ports = PortAliases([], frozenset())
+        self._add_links(merged)
+        self._add_bundles()
+        self._check_leaf_switches()
 
     def __bool__(self) -> bool:
         """True when anything is known."""
@@ -92,14 +95,50 @@ class Topology:
         return _without_lane(component) if link is None else min(link.a, link.b)
 
     def resolve(self, component: str) -> str:
-        """The same device by its index: `n07:gpu3/nvlink-4` for `n07:pci-0000:5d:00.0/nvlink-4`."""
-        parsed = parse_component(component)
-        device = device_of(parsed.interface)
-        gpu = self._gpu_by_pci.get((parsed.node, device))
-        if gpu is None:
-            return component
-        rest = parsed.interface[len(device) :]
-        return component_id(parsed.node, f"gpu{gpu}{rest or '/pcie'}", parsed.lane)
+        """The same device under its kept name: `n07:gpu3/nvlink-4` for `n07:pci-0000:5d:00.0/nvlink-4`."""
+        return self._by_pci(self.kept(component))
+
+    @property
+    def conflicts(self) -> list[str]:
+        """What the sources state differently, in sentences that name the files."""
+        return self._conflicts.texts
+
+    @property
+    def has_aliases(self) -> bool:
+        """True when sources call any machine or port by several names."""
+        return self._names.has_aliases or bool(self._ports)
+
+    def kept(self, component: str) -> str:
+        """A port, switch or node under the name that is kept for it; PCI addresses stay as they are."""
+        return self._ports(self._names.component(component))
+
+    def kept_node(self, node: str) -> str:
+        """The name under which a node is kept."""
+        return self._names.node(node)
+
+    @property
+    def expected_nodes(self) -> set[str]:
+        """Nodes that should have telemetry: all but those that only a list of a whole site names."""
+        return {name for name, node in self.nodes.items() if not node.get("inventory")}
+
+    def parts(self) -> Iterator[TopologyPart]:
+        """What was merged, each entity once under the file that stated it first, for the table."""
+        made: dict[str, TopologyPart] = {}
+        known = [("node", name, {"node": name, **node}) for name, node in self.nodes.items()]
+        known += [
+            ("switch", name, {"name": name, **switch}) for name, switch in self.switches.items()
+        ]
+        known += [("link", link.a, _stated(link)) for link in self.links]
+        for kind, name, entry in known:
+            sources = self._sources.get((kind, name)) or [""]
+            part = made.setdefault(sources[0], TopologyPart(source=sources[0]))
+            own = {**entry, "stated_in": sources} if len(sources) > 1 else entry
+            getattr(part, _LISTS[kind]).append(own)
+        if self.site or self.service or self.spares:
+            first = self._first_source("site", "")
+            part = made.setdefault(first, TopologyPart(source=first))
+            part.site, part.service, part.spares = self.site, self.service, self.spares
+        yield from made.values()
 
     def device(self, component: str) -> dict[str, Any]:
         """What is stated of the GPU, NIC or switch a component belongs to; {} when nothing."""
@@ -146,36 +185,47 @@ class Topology:
         ends = [component_id(parsed.node, f"{gpu}/nvlink-{n}") for n in range(_MAX_NVLINKS)]
         return [(end, self.far_end(end)) for end in ends if end in self._link_by_end]
 
-    def _note_conflict(self, text: str) -> None:
-        if text not in self.conflicts:
-            self.conflicts.append(text)
+    def _state(self, kind: str, name: str, source: str) -> None:
+        sources = self._sources.setdefault((kind, name), [])
+        if source and source not in sources:
+            sources.append(source)
 
-    def _add(self, part: TopologyPart) -> None:
+    def _add_entries(self, part: TopologyPart) -> None:
+        source = part.source
         if part.site and self.site and part.site != self.site:
-            self._note_conflict(f"site is {self.site!r} in one source and {part.site!r} in another")
+            first = self._first_source("site", "")
+            self._conflicts.differ("site", (self.site, first), (part.site, source))
         self.site = self.site or part.site
-        self._add_service(part.service)
+        if part.site or part.service or part.spares:
+            self._state("site", "", source)
+        self._add_service(part.service, source)
         for spare in part.spares:
-            self._add_spare(spare)
-        for node in part.nodes:
-            self._merge(self.nodes, str(node["node"]), node)
-        for switch in part.switches:
-            self._merge(self.switches, str(switch["name"]), switch)
-        for raw in part.links:
-            link = _link(raw)
-            if link is not None:
-                self._add_link(link)
+            self._add_spare(spare, source)
+        nodes, switches = self._names.entries(part)
+        for kind, known, entries, key in (
+            ("node", self.nodes, nodes, "node"),
+            ("switch", self.switches, switches, "name"),
+        ):
+            for entry in entries:
+                name = str(entry[key])
+                self._state(kind, name, source)
+                is_new = name not in known
+                kept = known.setdefault(name, {})
+                if not is_new and not entry.get("inventory"):
+                    kept.pop("inventory", None)
+                more = entry if is_new else {k: v for k, v in entry.items() if k != "inventory"}
+                self._entries.entry(name, kept, more, source)
 
-    def _add_service(self, service: dict[str, Any]) -> None:
+    def _add_service(self, service: dict[str, Any], source: str) -> None:
         """Field by field and priority by priority: the first source wins, differences are noted."""
         for key, value in service.items():
             known = self.service.setdefault(key, {} if isinstance(value, dict) else "")
             if isinstance(value, dict) and isinstance(known, dict):
-                self._merge_texts(f"service {key}", known, value)
+                self._entries.texts(f"service {key}", known, value, source)
             else:
-                self._merge_texts("service", self.service, {key: value})
+                self._entries.texts("service", self.service, {key: value}, source)
 
-    def _add_spare(self, spare: dict[str, Any]) -> None:
+    def _add_spare(self, spare: dict[str, Any], source: str) -> None:
         """One entry for a part at a place; another quantity for it in a second source is a conflict."""
         named = [str(spare.get(key) or "") for key in ("part", "location", "fits")]
         same = [
@@ -187,152 +237,135 @@ class Topology:
             self.spares.append(dict(spare))
             return
         place = f"spare {named[0]} at {named[1]}"
-        self._merge_texts(place, same[0], {"quantity": spare.get("quantity")})
+        self._entries.texts(place, same[0], {"quantity": spare.get("quantity")}, source)
 
-    def _merge_texts(self, place: str, known: dict[str, Any], new: dict[str, Any]) -> None:
-        for key, value in new.items():
-            if value in (None, ""):
-                continue
-            if known.get(key) in (None, ""):
-                known[key] = value
-            elif known[key] != value:
-                self._note_conflict(
-                    f"{place}: {key} is {known[key]!r} in one source and {value!r} in another"
-                )
-
-    def _merge(self, known: dict[str, dict[str, Any]], name: str, new: dict[str, Any]) -> None:
-        old = known.setdefault(name, {})
-        for key, value in new.items():
-            if value in (None, "", []):
-                continue
-            if isinstance(value, dict) and isinstance(old.get(key), dict):
-                old[key] = dict(old[key])
-                self._merge_texts(f"{name} {key}", old[key], value)
-                continue
-            if key in old and old[key] != value and not isinstance(value, list):
-                self._note_conflict(
-                    f"{name}: {key} is {old[key]!r} in one source and {value!r} in another"
-                )
-            if isinstance(value, list) and isinstance(old.get(key, []), list):
-                old[key] = self._merged_items((name, key), old.get(key, []), value)
-            else:
-                old.setdefault(key, value)
-
-    def _merged_items(self, place: tuple[str, str], old: list[Any], new: list[Any]) -> list[Any]:
-        """Devices of both lists; what is said of one device by two sources becomes one entry."""
-        naming = _NAMING.get(place[1], ())
-        if not old and _are_distinct(new, naming[:1]):
-            return [dict(item) for item in new]
-        merged = list(old)
-        for item in new:
-            known = _first(merged, lambda other, item=item: _is_same_device(other, item, naming))
-            if not isinstance(item, dict) or not known:
-                if item not in merged:
-                    merged.append(dict(item) if isinstance(item, dict) else item)
-                continue
-            which = next(f"{key} {known[key]}" for key in naming if known.get(key) is not None)
-            for key, value in item.items():
-                if known.get(key) in (None, ""):
-                    known[key] = value
-                elif key in _STEADY and value not in (None, "") and not _is_same(known, item, key):
-                    self._note_conflict(
-                        f"{place[0]}: {key} of {which} is {known[key]!r} in one source and {value!r} in another"
+    def _add_links(self, parts: list[TopologyPart]) -> None:
+        """All links under the names of the graph; names of ports are learnt from all of them first."""
+        named: list[tuple[str, list[Link]]] = []
+        for part in parts:
+            links = []
+            for raw in part.links:
+                a, b = raw.get("a"), raw.get("b")
+                if not (isinstance(a, dict) and isinstance(b, dict)):
+                    continue
+                near, far = self._names.end(a), self._names.end(b)
+                is_same = near is a and far is b
+                link = link_from(raw if is_same else {**raw, "a": near, "b": far})
+                if link is not None:
+                    link = (
+                        link
+                        if is_same
+                        else under_its_ends(link, end_component(a), end_component(b))
                     )
-        return merged
+                    links.append(renamed_link(link, self._by_pci))
+            if links:
+                named.append((part.source, links))
+        pairs = [[(one.a, one.b) for one in links if not one.is_bundle] for _, links in named]
+        self._ports = PortAliases(pairs, self._names.switches)
+        for source, links in named:
+            for link in links:
+                kept = renamed_link(link, self._ports) if self._ports else link
+                if kept.is_bundle:
+                    self._bundles.append((kept, source))
+                elif kept.a != kept.b:
+                    self._add_link(kept, source)
 
-    def _complete(self, known: Link, more: Link) -> None:
-        """Fill in what the first source of a link left open; another cable is a conflict."""
+    def _add_link(self, link: Link, source: str) -> None:
+        """A new link, more on a known one, or one whose ends other links have taken already."""
+        known = self._link_by_end.get(link.a) or self._link_by_end.get(link.b)
+        if known is None:
+            self._position[link.a] = len(self.links)
+            self.links.append(link)
+            self._link_by_end[link.a] = self._link_by_end[link.b] = link
+            self._state("link", link.a, source)
+        elif {link.a, link.b} == {known.a, known.b}:
+            self._complete(known, link, source)
+        else:
+            self._note_far_ends(link, source)
+
+    def _note_far_ends(self, link: Link, source: str) -> None:
+        for end, far in ((link.a, link.b), (link.b, link.a)):
+            known = self._link_by_end.get(end)
+            if known is not None and far not in (known.a, known.b):
+                other = known.b if known.a == end else known.a
+                first = self._first_source("link", known.a)
+                self._conflicts.note(
+                    f"{end} ends at {other} {in_file(first)} and at {far} {in_other(source)}"
+                )
+
+    def _complete(self, known: Link, more: Link, source: str) -> None:
+        """Fill in what the first source of a link left open; another cable or speed is a conflict."""
+        self._state("link", known.a, source)
         stated = {
             name: getattr(more, name)
             for name in ("link_type", "lanes", "speed_gbps", "cable_id", "part")
             if getattr(known, name) in (None, "") and getattr(more, name) not in (None, "")
         }
-        attributes = dict(known.attributes)
-        cable = {key: more.attributes.get(key) for key in _CABLE}
-        self._merge_texts(known.link_id, attributes, cable)
-        attributes = {**more.attributes, **attributes}
-        link = replace(known, **stated, attributes=attributes)
-        self.links[self._position[link.a]] = link
-        self._link_by_end |= {
-            end: link for end in (link.a, link.b) if self._link_by_end[end] is known
-        }
+        first = self._first_source("link", known.a)
+        for name in _NOMINAL:
+            one, other = getattr(known, name), getattr(more, name)
+            if None not in (one, other) and not says_same(name, one, other):
+                what = f"{known.link_id}: {name}"
+                self._conflicts.differ(what, (one, first), (other, source))
+        attributes = known.attributes
+        for key, other in more.attributes.items():
+            one = attributes.get(key)
+            if other in (None, "") or one == other:
+                continue
+            if one in (None, ""):
+                attributes = {**attributes, key: other}
+            elif key in _CABLE and not says_same(key, one, other):
+                self._conflicts.differ(f"{known.link_id}: {key}", (one, first), (other, source))
+        if stated or attributes is not known.attributes:
+            link = replace(known, **stated, attributes=attributes)
+            self.links[self._position[link.a]] = link
+            self._link_by_end[link.a] = self._link_by_end[link.b] = link
 
-    def _add_link(self, link: Link) -> None:
-        for end, far in ((link.a, link.b), (link.b, link.a)):
-            known = self._link_by_end.get(end)
-            if known is not None and far not in (known.a, known.b):
-                other = known.b if known.a == end else known.a
-                self._note_conflict(f"{end} ends at {other} in one source and at {far} in another")
-        known = self._link_by_end.get(link.a)
-        if known is not None:
-            if link.b in (known.a, known.b):
-                self._complete(known, link)
+    def _first_source(self, kind: str, name: str) -> str:
+        return (self._sources.get((kind, name)) or [""])[0]
+
+    def _add_bundles(self) -> None:
+        def source_of(link: Link) -> str:
+            return self._first_source("link", link.a)
+
+        for bundle, source in alone(self._bundles, self.links, source_of, self._conflicts):
+            self._state("link", bundle.a, source)
+            self.links.append(bundle)
+
+    def _check_leaf_switches(self) -> None:
+        """Slurm places a node below a switch of the fabric that none of its cables goes to."""
+        if not any(node.get("leaf_switches") for node in self.nodes.values()):
             return
-        self._position[link.a] = len(self.links)
-        self.links.append(link)
-        self._link_by_end.setdefault(link.a, link)
-        self._link_by_end.setdefault(link.b, link)
-
-    def _index_pci(self) -> dict[tuple[str, str], int]:
-        index = {}
+        cabled, switches = node_switches(self.links)
         for name, node in self.nodes.items():
-            for gpu in node.get("gpus") or []:
-                if gpu.get("pci") and gpu.get("gpu") is not None:
-                    index[name, f"pci-{normalise_pci(str(gpu['pci']))}"] = int(gpu["gpu"])
-        return index
+            above = {self._names.switch(str(one)) for one in node.get("leaf_switches") or []}
+            known, ends = above & switches, cabled.get(name, {})
+            if known and ends and not known & set(ends):
+                slurm = (self._sources.get(("node", name)) or [""])[-1]
+                plan = self._first_source("link", next(iter(ends.values())).a)
+                self._conflicts.note(
+                    f"{name} is cabled to {', '.join(sorted(ends)[:4])} {in_file(plan)} and stands "
+                    f"below {', '.join(sorted(known)[:4])} {in_other(slurm)}"
+                )
 
 
-def end_component(end: dict[str, Any]) -> str:
-    """Component id of one link end as `topology.json` writes it (`node` or `switch`, and `port`)."""
-    port = str(end.get("port") if end.get("port") is not None else "")
-    if end.get("switch"):
-        name = str(end["switch"])
-        if port.startswith(f"{name}/"):
-            return Component("", port).id
-        return Component(
-            "", f"{name}/port-{port}" if _PORT_NUMBER.match(port) else f"{name}/{port}"
-        ).id
-    return Component(str(end.get("node") or ""), port).id
+_LISTS = {"node": "nodes", "switch": "switches", "link": "links"}
 
 
-def _link(raw: dict[str, Any]) -> Link | None:
-    a, b = raw.get("a"), raw.get("b")
-    if not (isinstance(a, dict) and isinstance(b, dict)):
-        return None
-    near, far = end_component(a), end_component(b)
-    lanes, speed = raw.get("lanes"), raw.get("speed_gbps")
-    return Link(
-        link_id=str(raw.get("id") or f"{near}<->{far}"),
-        link_type=str(raw.get("type") or link_type_of(parse_component(near).interface)),
-        a=near,
-        b=far,
-        lanes=int(lanes) if isinstance(lanes, int | float) else None,
-        speed_gbps=float(speed) if isinstance(speed, int | float) else None,
-        cable_id=str(raw.get("cable") or ""),
-        part=str(raw.get("part") or ""),
-        attributes=raw,
-    )
-
-
-def _is_same_device(a: Any, b: Any, naming: tuple[str, ...]) -> bool:
-    """True when the first of the naming keys that both entries have says the same."""
-    if not (isinstance(a, dict) and isinstance(b, dict)):
-        return False
-    shared = [key for key in naming if a.get(key) is not None and b.get(key) is not None]
-    return bool(shared) and _is_same(a, b, shared[0])
-
-
-def _are_distinct(items: list[Any], naming: tuple[str, ...]) -> bool:
-    """True when every entry has the first naming key and no two say the same, as one source lists them."""
-    names = [item.get(name) for item in items for name in naming if isinstance(item, dict)]
-    plain = all(isinstance(name, str | int) for name in names)
-    return plain and naming != ("pci",) and len(names) == len(items) == len(set(names))
-
-
-def _is_same(a: dict[str, Any], b: dict[str, Any], key: str) -> bool:
-    if key == "pci":
-        return normalise_pci(str(a[key])) == normalise_pci(str(b[key]))
-    return bool(a[key] == b[key])
+def _stated(link: Link) -> dict[str, Any]:
+    """A link as an entry of a topology part, with what other sources filled in."""
+    filled = {
+        "id": link.link_id,
+        "type": link.link_type,
+        "lanes": link.lanes,
+        "speed_gbps": link.speed_gbps,
+        "cable": link.cable_id,
+        "part": link.part,
+    }
+    return {
+        **link.attributes,
+        **{key: value for key, value in filled.items() if value not in (None, "")},
+    }
 
 
 def _first(items: Any, wanted: Any) -> dict[str, Any]:

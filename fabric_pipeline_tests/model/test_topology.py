@@ -134,7 +134,7 @@ def test_an_end_with_two_far_ends_is_told_and_not_averaged() -> None:
     swapped = nvlink(5, 5, 2, 17, id="third")
     topology = Topology([part(links=[nvlink(3, 4, 2, 17), swapped])])
     assert topology.far_end("n1:nvswitch-2/port-17") == "n1:gpu3/nvlink-4"
-    assert topology.far_end("n1:gpu5/nvlink-5") == "n1:nvswitch-2/port-17"
+    assert topology.far_end("n1:gpu5/nvlink-5") == "", "a port has one far end, and the first holds"
     assert len(topology.conflicts) == 1
 
 
@@ -146,7 +146,9 @@ def test_a_second_source_fills_in_what_the_first_left_open() -> None:
     assert (link.cable_id, link.lanes, link.speed_gbps, link.part) == ("C-17", 4, 200.0, "p")
     assert topology.links == [link]
     assert topology.link_of("unknown:leaf-4/port-12") is link
-    assert topology.conflicts == []
+    assert topology.conflicts == [
+        "n1:mlx5_3/1<->unknown:leaf-4/port-12: speed_gbps is 200.0 in one source and 400.0 in another"
+    ]
 
 
 def test_a_link_type_follows_from_its_name_when_not_stated() -> None:

@@ -124,12 +124,12 @@ class Fabric:
     def add(self, row: FabricRow, names: Names, tool: str) -> PortRef:
         """Turn a row into readings and, when it has a peer, a link."""
         port = names.port(row.own)
-        self._note_switch(port)
+        self.note_switch(port)
         self.readings += port.presence(row.levels.line, row.logical, row.physical, tool)
         self.readings += level_readings(port, row.levels)
         if row.peer is not None:
             peer = names.port(row.peer)
-            self._note_switch(peer)
+            self.note_switch(peer)
             self.link(port, peer, row.levels)
         return port
 
@@ -157,7 +157,14 @@ class Fabric:
                 entry["speed_gbps"] = levels.lane_gbps * levels.width
         self.links[key] = entry
 
-    def _note_switch(self, port: PortRef) -> None:
+    def describe(self, a: PortRef, b: PortRef, facts: dict[str, Any]) -> None:
+        """Add what is known of a link that was kept before, such as its cable."""
+        entry = self.links.get(frozenset((a.id, b.id)))
+        if entry is not None:
+            entry |= facts
+
+    def note_switch(self, port: PortRef) -> None:
+        """Keep a switch by name, with GUID and LID where the port tells them."""
         if port.is_switch:
             name = port.interface.rpartition("/")[0]
             entry = self.switches.setdefault(name, {"name": name})

@@ -21,7 +21,7 @@ _MINE = re.compile(
     r"Discovering \.\.\.|Fabric Discover)|^\s*(?:Load Plugins from:|Running:?\s.{0,60}ibdiagnet)",
 )
 _STAGE = re.compile(
-    r"^\s*-I-\s+(?P<stage>[A-Z][\w /()-]{2,60}?)\s{2,}(?P<warnings>\d{1,9})\s+(?P<errors>\d{1,9})(?:\s|$)"
+    r"^\s*-I-\s+(?P<stage>[A-Z][\w /()-]{2,60}?)\s{2,}(?P<warnings>[0-9]{1,9})\s+(?P<errors>[0-9]{1,9})(?:\s|$)"
 )
 
 

@@ -30,7 +30,7 @@ _ROW = re.compile(
     + _END.format(n=1)
     + r"\s*"
     + _END.format(n=2)
-    + r"\s*PHY=(?P<width>\d{1,2})x\s+LOG=(?P<state>\w{2,12})\s+SPD=(?P<speed>[\w.?]{1,12})"
+    + r"\s*PHY=(?P<width>[0-9]{1,2})x\s+LOG=(?P<state>\w{2,12})\s+SPD=(?P<speed>[\w.?]{1,12})"
 )
 _LOOSE = re.compile(r"^\s*\{\s*(?:CA|SW|RT|HCA)\s+Ports:")
 _KINDS = {"CA": "adapter", "HCA": "adapter", "RT": "adapter", "SW": "switch"}

@@ -21,10 +21,10 @@ _MINE = re.compile(
 )
 _HEADING = re.compile(r"^#{1,6}\s+\S")
 _SOURCE = re.compile(r"^.{0,80}ibdiagnet2?(?:\.log)?\b", re.IGNORECASE)
-_TOTAL = re.compile(r"^\s*[*-]\s+\*\*(?P<name>[\w /-]{2,60})\*\*:\s*(?P<value>\d{1,12})\s*$")
-_LINKS_AT = re.compile(r"^\s*[*-]\s+Links at (?P<rate>\d{1,2}x[\d.]{1,8}):\s*(?P<count>\d{1,9})")
+_TOTAL = re.compile(r"^\s*[*-]\s+\*\*(?P<name>[\w /-]{2,60})\*\*:\s*(?P<value>[0-9]{1,12})\s*$")
+_LINKS_AT = re.compile(r"^\s*[*-]\s+Links at (?P<rate>\d{1,2}x[\d.]{1,8}):\s*(?P<count>[0-9]{1,9})")
 _STAGE = re.compile(
-    r"^\s*\|\s*(?P<stage>[A-Za-z][\w /()-]{2,60}?)\s*\|\s*(?P<warnings>\d{1,9})\s*\|\s*(?P<errors>\d{1,9})\s*\|"
+    r"^\s*\|\s*(?P<stage>[A-Za-z][\w /()-]{2,60}?)\s*\|\s*(?P<warnings>[0-9]{1,9})\s*\|\s*(?P<errors>[0-9]{1,9})\s*\|"
 )
 _COUNTER_STAGE = "Port Counters"
 

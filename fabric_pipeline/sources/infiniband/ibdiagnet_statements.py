@@ -24,20 +24,21 @@ _BY_NAME = re.compile(
 _LINK = re.compile(r"^Link:\s*(?P<a>\S{3,120}?)<-->(?P<b>\S{3,120})\s+-\s+(?P<text>\S.{0,600})$")
 _PORT = re.compile(r"^(?P<port>[^\s<>]{3,120})\s+-\s+(?P<text>\S.{0,600})$")
 _INCREASE = re.compile(
-    r"^\"(?P<counter>\w{3,64})\" increased during the run \(difference value=(?P<value>\d{1,20})"
+    r"^\"(?P<counter>\w{3,64})\" increased during the run \(difference value=(?P<value>[0-9]{1,20})"
 )
-_VALUE = re.compile(r"^\"(?P<counter>\w{3,64})\"[^\d]{0,60}(?P<value>\d{1,20})\b")
+_VALUE = re.compile(r"^\"(?P<counter>\w{3,64})\"\D{0,60}(?P<value>[0-9]{1,20})\b")
 _SPEED = re.compile(
-    r"Unexpected actual link speed (?P<speed>\d{1,3}(?:\.\d{1,4})?)"
-    r"(?:.{0,200}?final speed should be (?P<max>\d{1,3}(?:\.\d{1,4})?))?"
+    r"Unexpected actual link speed (?P<speed>[0-9]{1,3}(?:\.[0-9]{1,4})?)"
+    r"(?:.{0,200}?final speed should be (?P<max>[0-9]{1,3}(?:\.[0-9]{1,4})?))?"
 )
 _WIDTH = re.compile(
-    r"Unexpected (?:actual link )?width\D{0,40}(?P<width>\d{1,2}x)"
-    r"(?:.{0,200}?final width should be (?P<max>\d{1,2}x))?",
+    r"Unexpected (?:actual link )?width\D{0,40}(?P<width>[0-9]{1,2}x)"
+    r"(?:.{0,200}?final width should be (?P<max>[0-9]{1,2}x))?",
     re.IGNORECASE,
 )
 _BER = re.compile(
-    r"BER.{0,120}?value\s*=\s*(?P<value>\d{1,12}(?:\.\d{1,12})?(?:e[-+]?\d{1,3})?)", re.IGNORECASE
+    r"BER.{0,120}?value\s*=\s*(?P<value>[0-9]{1,12}(?:\.[0-9]{1,12})?(?:e[-+]?[0-9]{1,3})?)",
+    re.IGNORECASE,
 )
 _HOT = re.compile(r"High Temperature", re.IGNORECASE)
 _TEXT_KEPT = 400

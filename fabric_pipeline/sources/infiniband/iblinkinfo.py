@@ -27,7 +27,7 @@ _OWN = re.compile(
     r"(?P<lid>\d{1,6})\s+(?P<port>\d{1,4})\[\s*\d*\s*\]\s*$"
 )
 _LINK = re.compile(
-    r"^\(\s*(?:(?P<width>\d{1,2})X\s+)?(?:(?P<speed>\d{1,6}(?:\.\d{1,6})?)\s*Gbps\s*(?:\(FDR10\))?\s*)?"
+    r"^\(\s*(?:(?P<width>[0-9]{1,2})X\s+)?(?:(?P<speed>[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*Gbps\s*(?:\(FDR10\))?\s*)?"
     r"(?:undefined \(\d+\)\s*)?(?P<logical>[A-Za-z?][\w?]{2,20})\s*/\s*(?P<physical>[A-Za-z?][\w?]{2,30})"
 )
 _PEER = re.compile(

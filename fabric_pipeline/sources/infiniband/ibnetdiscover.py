@@ -27,7 +27,7 @@ _ROW = re.compile(
     r"\"(?P<kind>[SHR])-(?P<peer>[0-9a-fA-F]{1,16})\"\[(?P<peer_port>\d{1,4})\](?:\[[^\]]{0,20}\])?\s*"
     r"(?:\((?P<peer_guid>[0-9a-fA-F]{1,16})\))?\s*"
     r"(?:#\s*(?:lid (?P<lid>\d{1,6}) lmc \d{1,3} )?\"(?P<name>[^\"]{0,128})\""
-    r"(?: lid (?P<peer_lid>\d{1,6})(?: (?P<width>\d{1,2})x(?P<speed>\S{1,8}))?)?)?"
+    r"(?: lid (?P<peer_lid>\d{1,6})(?: (?P<width>[0-9]{1,2})x(?P<speed>\S{1,8}))?)?)?"
 )
 _GENERATED = re.compile(
     r"^#\s*Topology file: generated on (\w{3} \w{3} {1,2}\d{1,2} [\d:]{8} \d{4})"

@@ -18,7 +18,7 @@ from fabric_pipeline.sources.infiniband.rates import LANE_GBPS
 
 _ROW = re.compile(
     r"^\s*(?P<kind>SW|CA|RT)\s+(?P<lid>\d{1,6})\s+(?P<port>\d{1,4})\s+(?P<guid>0x[0-9a-fA-F]{1,16})\s+"
-    r"(?P<width>\d{1,2}|\?+)x\s+(?P<speed>\S{1,12})(?:\s+-\s+(?P<peer_kind>SW|CA|RT)\s+(?P<peer_lid>\d{1,6})\s+"
+    r"(?P<width>[0-9]{1,2}|\?+)x\s+(?P<speed>\S{1,12})(?:\s+-\s+(?P<peer_kind>SW|CA|RT)\s+(?P<peer_lid>\d{1,6})\s+"
     r"(?P<peer_port>\d{1,4})\s+(?P<peer_guid>0x[0-9a-fA-F]{1,16})\s*\(\s*'(?P<pair>.{0,280})'\s*\)"
     r"|\s+'(?P<name>.{0,140})')\s*$"
 )

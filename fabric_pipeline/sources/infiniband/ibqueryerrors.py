@@ -30,10 +30,10 @@ _PORT = re.compile(
     r"^\s*GUID (?P<guid>0x[0-9a-fA-F]{1,16}) port (?P<port>ALL|\d{1,4})\s*:(?P<counters>.*)$"
 )
 _LOOSE = re.compile(r"^\s*(?:GUID 0x|Errors for |Link info:)")
-_COUNTER = re.compile(r"\[\s*(\w{3,64})\s*==?\s*(\d{1,20})\s*(?:\([^()\]]{0,40}\))?\s*\]")
-_SUMMARY = re.compile(r"^\s*##\s*Summary: (\d{1,9}) nodes checked, (\d{1,9}) bad nodes found")
-_PORTS = re.compile(r"^\s*##\s*(\d{1,9}) ports checked, (\d{1,9}) ports have errors")
-_FAILURES = re.compile(r"^\s*##\s*(\d{1,9}) PMA query failures")
+_COUNTER = re.compile(r"\[\s*(\w{3,64})\s*==?\s*([0-9]{1,20})\s*(?:\([^()\]]{0,40}\))?\s*\]")
+_SUMMARY = re.compile(r"^\s*##\s*Summary: ([0-9]{1,9}) nodes checked, ([0-9]{1,9}) bad nodes found")
+_PORTS = re.compile(r"^\s*##\s*([0-9]{1,9}) ports checked, ([0-9]{1,9}) ports have errors")
+_FAILURES = re.compile(r"^\s*##\s*([0-9]{1,9}) PMA query failures")
 
 
 @dataclass(slots=True)

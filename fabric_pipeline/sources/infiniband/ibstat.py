@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from fabric_pipeline.model.records import ReadResult, UnknownFact
+from fabric_pipeline.model.records import ReadResult, TopologyPart, UnknownFact
 from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.infiniband.guids import normalise_guid
 from fabric_pipeline.sources.infiniband.lines import (
@@ -59,8 +59,8 @@ class IbstatReader:
     """Reader of `ibstat` listings."""
 
     format_id: ClassVar[str] = "ibstat"
-    version: ClassVar[str] = "1"
-    yields: ClassVar[frozenset[str]] = frozenset({"readings"})
+    version: ClassVar[str] = "2"
+    yields: ClassVar[frozenset[str]] = frozenset({"readings", "topology"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="ibstat",
         versions="infiniband-diags 44.0; others not stated (HCA firmware 28.39 and 28.41)",
@@ -106,9 +106,23 @@ class IbstatReader:
                 reject(result, number, line, "a line of an ibstat port without a field name")
         for section in sections:
             _emit(section, host, result)
+        result.topology = _adapters(sections, host)
         if device and not sections:
             result.unknown.append(UnknownFact(host, device, "port state", "no port is listed"))
         return stamped(result, file)
+
+
+def _adapters(sections: list[_Section], host: str) -> TopologyPart | None:
+    """The adapters of a known host with the GUIDs of their ports, by which other tools name them."""
+    nics: dict[str, dict[str, Any]] = {}
+    for section in sections:
+        guid = normalise_guid(section.fields.get("Port GUID", (0, ""))[1])
+        if host and section.device and guid:
+            nic = nics.setdefault(section.device, {"hca": section.device, "port_guids": []})
+            nic["port_guids"].append(guid)
+    if not nics:
+        return None
+    return TopologyPart(nodes=[{"node": host, "nics": list(nics.values())}])
 
 
 def _has_field(file: SourceFile, name: str) -> bool:
@@ -151,7 +165,7 @@ def _emit(section: _Section, host: str, result: ReadResult) -> None:
     _emit_rate(section, port, result)
     for name, counter in (("Base lid", "base_lid"), ("SM lid", "sm_lid")):
         line, text = section.fields.get(name, (0, ""))
-        if text.isdecimal():
+        if text.isascii() and text.isdecimal():
             result.readings.append(
                 port.reading(line, name, text, counter=counter, value=float(text))
             )

@@ -34,13 +34,13 @@ def clean(line: str) -> str:
     return line.rstrip()
 
 
-def head_lines(file: SourceFile) -> Iterator[str]:
-    """Cleaned lines of the head of a text file; nothing for binary files."""
-    if file.is_binary:
-        return
-    for line in file.head.split("\n"):
-        if len(line) <= MAX_LINE:
-            yield clean(line)
+def head_lines(file: SourceFile) -> list[str]:
+    """Cleaned lines of the head of a text file, made once for all readers; none for binary files."""
+    lines = file.seen.get("clean lines")
+    if not isinstance(lines, list):
+        found = [] if file.is_binary else file.head.split("\n")
+        lines = file.seen["clean lines"] = [clean(line) for line in found if len(line) <= MAX_LINE]
+    return lines
 
 
 def count_hits(file: SourceFile, pattern: re.Pattern[str], enough: int = 10) -> int:

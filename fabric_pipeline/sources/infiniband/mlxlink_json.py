@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ _TITLE = re.compile(
 _PAIR = re.compile(r"^\s*\"(?P<name>[^\"]{2,60})\"\s*:\s*\"(?P<value>[^\"]{0,400})\"\s*,?\s*$")
 _OPTION = re.compile(r"(?:^|\s)(?:-d|--device)\s+(\S{1,120})")
 _PORT_OPTION = re.compile(r"(?:^|\s)(?:-p|--port)\s+(\d{1,4}(?:/\d{1,3}){0,3})\b")
+_LINE_END = re.compile(r"\n")
 _MAX_OBJECTS = 4096
 
 
@@ -37,7 +39,7 @@ class MlxlinkJsonReader:
     """Reader of mlxlink JSON output."""
 
     format_id: ClassVar[str] = "mlxlink_json"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="mlxlink --json",
@@ -45,8 +47,9 @@ class MlxlinkJsonReader:
         recognised_by="group titles such as `Operational Info` as JSON keys beside output or result",
         gives=(
             "port state, width, speed, effective and symbol errors, link-down and recovery "
-            "counts, bit error rates, raw errors by lane, the firmware's own diagnosis as an "
-            "event; module and cable as facts"
+            "counts, bit error rates, raw errors by lane, code words by repaired symbols, the "
+            "firmware's own diagnosis, module alarms and values outside the module's limits as "
+            "events; module and cable as facts"
         ),
         traps=(
             "`15E-255` is the tool's way to say zero.",
@@ -56,6 +59,7 @@ class MlxlinkJsonReader:
             ),
             "A width or speed is read only while the port is active.",
             "Codes of missing or switched-off modules accuse nothing.",
+            "An alarm of the module accuses nothing: fibre, far end and module look alike.",
             "A cut object is read line by line.",
         ),
     )
@@ -74,19 +78,27 @@ class MlxlinkJsonReader:
             return result
         commands = [_typed(line, "mlxlink") for line in head_lines(file)]
         typed = [command for command in commands if command]
-        for number, (start, output) in enumerate(_outputs(file.text, result)):
+        ends = [found.start() for found in _LINE_END.finditer(file.text)]
+        for number, (start, stop, output) in enumerate(_outputs(file.text, ends, result)):
             command = typed[number] if number < len(typed) else None
             section = _section(command, file.hints.node, number + 1)
-            section.line = file.text.count("\n", 0, start) + 1
-            _fill(section, output, file.text, start)
+            section.line = _line(ends, start)
+            _fill(section, output, file.text, (start, stop), ends)
             if section.fields:
                 emit(section, result)
                 result.facts.setdefault("modules", []).append(module_facts(section))
         return stamped(result, file)
 
 
-def _outputs(text: str, result: ReadResult) -> Iterator[tuple[int, Any]]:
-    """Every `output` object with where it starts; a cut one as the pairs of its lines."""
+def _line(ends: list[int], place: int) -> int:
+    """Number of the line in which a place of the text lies; `ends` are the places of line ends."""
+    return bisect_left(ends, place) + 1
+
+
+def _outputs(
+    text: str, ends: list[int], result: ReadResult
+) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Every `output` object with where it starts and stops; a cut one as the pairs of its lines."""
     decoder, position = json.JSONDecoder(), text.find("{")
     for _ in range(_MAX_OBJECTS):
         if position < 0:
@@ -97,16 +109,19 @@ def _outputs(text: str, result: ReadResult) -> Iterator[tuple[int, Any]]:
             rest = text[position:]
             reject(
                 result,
-                text.count("\n", 0, position) + 1,
+                _line(ends, position),
                 rest.partition("\n")[0],
                 "the JSON object is cut or damaged; its lines were read one by one",
             )
-            yield position, _loose_pairs(rest)
+            yield position, len(text), _loose_pairs(rest)
             return
         output = _find_output(value)
         if output:
-            yield position, output
+            yield position, end, output
         position = text.find("{", end)
+    if position >= 0:
+        rule = f"only the first {_MAX_OBJECTS} objects of a file are read; split it"
+        reject(result, _line(ends, position), text[position : position + 80], rule)
 
 
 def _find_output(value: Any) -> Any:
@@ -138,13 +153,15 @@ def _section(command: TypedCommand | None, host: str, number: int) -> Section:
     return Section(ref, None)
 
 
-def _fill(section: Section, output: dict[str, Any], text: str, start: int) -> None:
+def _fill(
+    section: Section, output: dict[str, Any], text: str, span: tuple[int, int], ends: list[int]
+) -> None:
     for group in output.values():
         if not isinstance(group, dict):
             continue
         for name, value in group.items():
-            at = text.find(f'"{name}"', start)
-            line = text.count("\n", 0, at) + 1 if at >= 0 else section.line
+            at = text.find(f'"{name}"', *span)
+            line = _line(ends, at) if at >= 0 else section.line
             section.fields.setdefault(str(name).lower(), (line, clean(_as_text(value))))
 
 

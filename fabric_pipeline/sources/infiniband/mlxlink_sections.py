@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from fabric_pipeline.model.records import FabricEvent, ReadResult, RejectedLine, UnknownFact
+from fabric_pipeline.sources.infiniband.mlxlink_module import emit_fec_bins, emit_module
 from fabric_pipeline.sources.infiniband.ports import PortRef
 from fabric_pipeline.sources.infiniband.rates import parse_speed_name, parse_width
 
 NOT_MEASURED = frozenset({"", "n/a", "na", "-", "--", "unknown", "none"})
-_NUMBER = re.compile(r"^\d{1,20}$")
-_RATE = re.compile(r"^\d{1,3}(?:\.\d{1,12})?(?:E[-+]?\d{1,3})?$", re.IGNORECASE)
+_NUMBER = re.compile(r"^[0-9]{1,20}$")
+_RATE = re.compile(r"^[0-9]{1,3}(?:\.[0-9]{1,12})?(?:E[-+]?[0-9]{1,3})?$", re.IGNORECASE)
 _PCI = re.compile(r"^(?:[0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$")
 _OPCODE = re.compile(r"^\d{1,5}$")
 
@@ -89,6 +90,8 @@ def emit(section: Section, result: ReadResult) -> None:
     _emit_counters(section, port, result)
     _emit_lanes(section, port, result)
     _emit_advice(section, port, result)
+    emit_fec_bins(section.fields, port, result)
+    emit_module(section.fields, port, result)
 
 
 def _emit_state(section: Section, port: PortRef, result: ReadResult) -> None:

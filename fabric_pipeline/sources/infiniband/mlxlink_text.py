@@ -79,7 +79,7 @@ class MlxlinkTextReader:
     """Reader of mlxlink text output."""
 
     format_id: ClassVar[str] = "mlxlink_text"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="mlxlink, -c, -m; mstlink",
@@ -90,8 +90,9 @@ class MlxlinkTextReader:
         ),
         gives=(
             "port state, width, speed, effective and symbol errors, link-down and recovery "
-            "counts, bit error rates, raw errors by lane, the firmware's own diagnosis as an "
-            "event; module and cable as facts"
+            "counts, bit error rates, raw errors by lane, code words by repaired symbols, the "
+            "firmware's own diagnosis, module alarms and values outside the module's limits as "
+            "events; module and cable as facts"
         ),
         traps=(
             "`15E-255` is the tool's way to say zero.",
@@ -101,6 +102,7 @@ class MlxlinkTextReader:
             ),
             "A width or speed is read only while the port is active.",
             "Codes of missing or switched-off modules accuse nothing.",
+            "An alarm of the module accuses nothing: fibre, far end and module look alike.",
             (
                 "Without the typed command a section does not name its port; sections are never "
                 "merged."

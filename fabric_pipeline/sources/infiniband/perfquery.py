@@ -22,7 +22,7 @@ _HEADER = re.compile(
 )
 _ROW = re.compile(r"^\s*(?P<name>[A-Za-z]\w{2,60}):\.*\s*(?P<value>\S{0,40})\s*$")
 _DOTS = re.compile(r"^\s*[A-Za-z]\w{2,60}:\.{2,}")
-_NUMBER = re.compile(r"^\d{1,20}$")
+_NUMBER = re.compile(r"^[0-9]{1,20}$")
 _SELECTORS = frozenset({"PortSelect", "CounterSelect", "CounterSelect2"})
 _ALL_PORTS = 255
 
@@ -79,6 +79,7 @@ class PerfqueryReader:
                 _take_row(number, line, found, blocks[-1], result)
             elif _DOTS.match(line) or "iberror" in line:
                 reject(result, number, line, "a counter row is cut, or the query failed")
+        _tell_widths_apart(blocks)
         for block in blocks:
             result.readings += block.readings
         _name_gaps(blocks, result)
@@ -111,6 +112,15 @@ def _take_row(
         reject(result, number, line, "the value of a counter is missing or no number")
         return
     block.readings.append(block.port.count(number, name, value, float(value), block.is_wide))
+
+
+def _tell_widths_apart(blocks: list[_Block]) -> None:
+    """`perfquery` and `perfquery -x` of one port are one moment, so the same name gets two spellings."""
+    narrow = {(b.port.interface, r.counter_text) for b in blocks if not b.is_wide for r in b.readings}  # fmt: skip
+    for block in blocks:
+        for reading in block.readings:
+            if block.is_wide and (block.port.interface, reading.counter_text) in narrow:
+                reading.counter_text += " (extended)"
 
 
 def _name_gaps(blocks: list[_Block], result: ReadResult) -> None:

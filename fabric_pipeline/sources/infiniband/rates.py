@@ -39,11 +39,11 @@ _LINE_GBPS = {
 }
 
 _RATE = re.compile(
-    r"^\s*(?P<total>\d{1,5}(?:\.\d{1,4})?)\s*(?:Gb/sec|Gb/s|Gbps)?\s*"
-    r"(?:\((?P<width>\d{1,2})X(?:\s+(?P<name>\w{2,6}))?\))?\s*$",
+    r"^\s*(?P<total>[0-9]{1,5}(?:\.[0-9]{1,4})?)\s*(?:Gb/sec|Gb/s|Gbps)?\s*"
+    r"(?:\((?P<width>[0-9]{1,2})X(?:\s+(?P<name>\w{2,6}))?\))?\s*$",
     re.IGNORECASE,
 )
-_WIDTH = re.compile(r"^\s*(\d{1,2})\s*[xX]\s*$")
+_WIDTH = re.compile(r"^\s*([0-9]{1,2})\s*[xX]\s*$")
 _ETHERNET = re.compile(r"^(?:BaseTx)?(\d{1,4})G(?:b?E|_(\d)X)?$", re.IGNORECASE)
 
 

@@ -33,7 +33,7 @@ _PCI_LINK = re.compile(
     r"^.{0,200}?/(?P<bdf>[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])/"
     r"(?P<attribute>(?:current|max)_link_(?:speed|width))$"
 )
-_NUMBER = re.compile(r"^-?\d{1,20}$")
+_NUMBER = re.compile(r"^-?[0-9]{1,20}$")
 _GT = re.compile(r"^(\d{1,3}(?:\.\d)?)\s*GT/s")
 _PCIE_GEN = {
     "2.5": 1,

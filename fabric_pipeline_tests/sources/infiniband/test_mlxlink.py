@@ -112,3 +112,55 @@ def test_cut_json_keeps_its_lines(tmp_path: Path) -> None:
 
 def test_empty_is_nobody_s(tmp_path: Path) -> None:
     assert TEXT.score(source(tmp_path, "")) == JSON.score(source(tmp_path, "{}")) == 0
+
+
+MODULE = """Operational Info
+----------------
+State                              : Active
+Speed                              : IB-NDR
+Width                              : 4x
+Module Info
+-----------
+Temperature [C]                    : 71 [-5..70]
+Voltage [mV]                       : 3262.3 [3000..3600]
+Bias Current [mA]                  : 0.000,0.000 [0..0]
+Rx Power Current [dBm]             : 1.68,-18.99,1.07,1.75 [-9.3..6.5]
+Tx Power Current [dBm]             : N/A
+Rx LOS [per lane]                  : 0,1,0,0
+Tx Fault [per lane]                : N/A
+Module FW Fault                    : 0
+Histogram of FEC Errors
+-----------------------
+Header                             : Range       Occurrences
+Bin 0                              : [0:0]       4209340933
+Bin 1                              : [1:1]       23090
+Bin 2                              : [2:4]       5
+"""
+
+
+def test_module_limits_alarms_and_repaired_code_words(tmp_path: Path) -> None:
+    result = read(TEXT, tmp_path, "ops@larch-2:~$ mlxlink -d mlx5_1 -m --show_histogram\n" + MODULE)
+    assert [(e.kind, e.interface, e.role, e.reason) for e in result.events] == [
+        ("module_out_of_range", "mlx5_1/1", "context", "temperature [c]: 71 outside -5 to 70"),
+        (
+            "module_out_of_range",
+            "mlx5_1/1",
+            "context",
+            "rx power current [dbm]: -18.99 on lane 1 outside -9.3 to 6.5",
+        ),
+        ("module_alarm", "mlx5_1/1", "context", "the module raises rx los on lane 1"),
+    ]
+    assert one(result, "mlx5_1/1", "fec_bin_1").value == 23090
+    assert [r.value for r in result.readings if r.counter_text == "FEC bin 2"] == [5]
+    assert not [r for r in result.readings if r.counter == "fec_bin_2"]
+
+
+def test_module_values_and_bins_of_json(tmp_path: Path) -> None:
+    groups = {
+        "Operational Info": {"State": "Active", "Speed": "400G", "Width": "4x"},
+        "Module Info": {"Rx LOS [per lane]": {"values": ["0", "0", "1", "0"]}},
+        "Histogram of FEC Errors": {"Bin 3": {"values": ["[3:3]", 12]}},
+    }
+    result = read(JSON, tmp_path, json.dumps({"result": {"output": groups}}))
+    assert [e.reason for e in result.events] == ["the module raises rx los on lane 2"]
+    assert one(result, "", "fec_bin_3").value == 12

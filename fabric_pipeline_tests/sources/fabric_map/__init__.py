@@ -1,0 +1,1 @@
+"""Tests of the maps that people keep."""
