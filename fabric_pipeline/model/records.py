@@ -22,7 +22,8 @@ class Reading:
     `model.counters` or "" (then it is kept raw and listed). `scope`: `link`, `gpu_sum` (over all
     links of a GPU: never names a link), `switch_sum`, `lane`. `quality`: `ok`, `not_supported`
     (blank, N/A), `saturated` (at its ceiling: at least). `time` is timezone-aware UTC or None.
-    `state` carries the words of a state reading (`<inactive>`, `Polling`).
+    `state` carries the words of a state reading (`<inactive>`, `Polling`). `is_undated`: the time of
+    the capture must not be taken for the time of this reading.
     """
 
     line: int | None
@@ -44,6 +45,7 @@ class Reading:
     socket: int | None = None
     state: str = ""
     file: str = ""
+    is_undated: bool = False
 
 
 @dataclass(slots=True)
@@ -146,7 +148,7 @@ class TopologyPart:
 
     `nodes`, `switches` and `links` hold dicts with the keys of design section 10; keys that the
     file does not state are missing. `service`: contact, schedule, customer_reference, sla by priority.
-    `spares`: part, location, quantity, fits.
+    `spares`: part, location, quantity, fits. `source` is the file, filled in by whoever calls the reader.
     """
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
@@ -155,6 +157,7 @@ class TopologyPart:
     site: str = ""
     service: dict[str, Any] = field(default_factory=dict)
     spares: list[dict[str, Any]] = field(default_factory=list)
+    source: str = ""
 
 
 @dataclass(slots=True)

@@ -14,9 +14,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from fabric_pipeline.errors import BadInputError
 from fabric_pipeline.model.records import ReadResult
 
 HEAD_BYTES = 128 * 1024
+# A file takes several times its size in memory when it is held as text and lines; 1 GiB is more than
+# any tool's output but logs and series, which are read in pieces.
+LARGEST_WHOLE = 1024**3
+
+
+class TooLargeError(BadInputError):
+    """A file that a reader has to hold whole is too large for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,7 @@ class SourceFile:
     `name` is how the file is shown (path relative to the drop). `text` replaces undecodable bytes
     by U+FFFD so that a reader sees every line.
     `open_table` opens Parquet for readers, which know no database; None when nobody provides it.
+    `seen` keeps what readers of one family worked out of the head, so that the next need not.
     """
 
     path: Path
@@ -55,10 +64,17 @@ class SourceFile:
     sha256: str = ""
     hints: Hints = field(default_factory=Hints)
     open_table: Callable[[Path], TableRows] | None = None
+    seen: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def data(self) -> bytes:
-        """The whole file."""
+        """The whole file; raises TooLargeError for one above `LARGEST_WHOLE`."""
+        if (size := self.path.stat().st_size) > LARGEST_WHOLE:
+            raise TooLargeError(
+                f"{size / LARGEST_WHOLE:.1f} GiB are more than a file of this kind may have, "
+                f"which is read whole (at most {LARGEST_WHOLE / 1024**3:g} GiB)",
+                "split it at line ends by time or by host and drop the parts",
+            )
         return self.path.read_bytes()
 
     @cached_property
@@ -99,6 +115,19 @@ class SourceFile:
             lines.pop()
         return [line.removesuffix("\r") for line in lines]
 
+    def numbered(self, _needs_all: Callable[[], bool] = lambda: True) -> Iterator[tuple[int, str]]:
+        """Number (from 1) and text of the lines that a reader with `wanted_lines` has to see.
+
+        Here these are all lines. Of a large file they may be fewer: those that match, and every
+        line that comes up while `needs_all` says True.
+        """
+        yield from enumerate(self.lines, 1)
+
+    @property
+    def line_count(self) -> int:
+        """Lines of the file; of a large file known when `numbered` has come to its end."""
+        return len(self.lines)
+
 
 @dataclass(frozen=True, slots=True)
 class FormatNote:
@@ -122,8 +151,11 @@ class Reader(Protocol):
 
     `yields` lists which of `readings`, `events`, `timings`, `runs`, `topology` it can produce (files
     with topology are read first). `version` changes when the same file would read differently; it is
-    stored with every row. A reader may also have a class attribute `note`, a `FormatNote`; it is no
-    member of this protocol because a reader without one works just as well.
+    stored with every row. A reader may also have class attributes that are no members of this
+    protocol, because a reader without them works just as well: `note`, a `FormatNote`; and
+    `wanted_lines`, a regular expression that DuckDB knows (RE2) and that matches every line the
+    reader has a use for and any number of others. Such a reader takes its lines from
+    `SourceFile.numbered` alone, so that of a large file it is shown few; "" wants every line.
     """
 
     format_id: ClassVar[str]

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fabric_pipeline.errors import BadInputError
+from fabric_pipeline.model.captures import stated_time
+from fabric_pipeline.model.progress import Moment, Tell, silent
 from fabric_pipeline.sources.base import Hints, SourceFile, TableRows
 from fabric_pipeline.sources.drop_meta import DROP_YAML, DropMeta, read_meta
 
@@ -129,8 +131,10 @@ class Drop:
         places = {stamp.name, stamp.within.place if stamp.within else stamp.name}
         for pattern, node, time in self.meta.files:
             if any(fnmatch.fnmatch(place, pattern) for place in places):
+                time = time or stated_time(stamp.name, self.meta.timezone)
                 return Hints(node or self._node(stamp, known_nodes), time, self.meta.timezone)
-        return Hints(self._node(stamp, known_nodes), None, self.meta.timezone)
+        time = stated_time(stamp.name, self.meta.timezone)
+        return Hints(self._node(stamp, known_nodes), time, self.meta.timezone)
 
     def _node(self, stamp: FileStamp, known_nodes: frozenset[str]) -> str:
         """The host that a folder, or an archive, is named after; "" when none is."""
@@ -160,14 +164,14 @@ class Drop:
         return folder if _HOST_LIKE.match(folder) and not _NOT_A_HOST.match(folder) else ""
 
 
-def list_drop(path: Path) -> Drop:
-    """List and hash a drop folder or a single file.
+def list_drop(path: Path, tell: Tell = silent) -> Drop:
+    """List and hash a drop folder or a single file; `tell` hears of every few megabytes.
 
     Raises BadInputError when the path does not exist or `drop.yaml` cannot be understood.
     """
     root = _checked(path, "give the path of a drop folder or file").absolute()
     problems: list[str] = []
-    stamps = tuple(_stamps(root, problems))
+    stamps = tuple(_stamps(root, problems, tell))
     described = root / DROP_YAML
     if os.path.lexists(described) and not any(stamp.path == described for stamp in stamps):
         # Without it times and nodes could be misread, so it is not passed over like another file.
@@ -176,13 +180,13 @@ def list_drop(path: Path) -> Drop:
     return Drop(root, stamps, read_meta(described, problems), tuple(problems))
 
 
-def loose_files(paths: list[Path]) -> Drop:
+def loose_files(paths: list[Path], tell: Tell = silent) -> Drop:
     """Files and folders given one by one, in the order given, named as given; each file once."""
     problems: list[str] = []
     stamps: dict[str, FileStamp] = {}
     for path in paths:
         is_folder = _checked(path, "check the spelling of the path").is_dir()
-        for stamp in _stamps(path.absolute(), problems):
+        for stamp in _stamps(path.absolute(), problems, tell):
             name = _shown(f"{path}/") + stamp.name if is_folder else _shown(str(path))
             if is_folder and stamp.name == DROP_YAML:
                 problems.append(f"{name}: describes its folder only when that is given alone")
@@ -191,12 +195,13 @@ def loose_files(paths: list[Path]) -> Drop:
     return Drop(Path("/"), tuple(stamps.values()), DropMeta(), tuple(problems))
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, read in pieces."""
+def sha256_of(path: Path, on_bytes: Callable[[int], None] = lambda _: None) -> str:
+    """SHA-256 of a file, read in pieces; `on_bytes` hears the size of each."""
     digest = hashlib.sha256()
     with path.open("rb") as handle:
         while chunk := handle.read(_CHUNK):
             digest.update(chunk)
+            on_bytes(len(chunk))
     return digest.hexdigest()
 
 
@@ -213,9 +218,37 @@ def _checked(path: Path, remedy: str) -> Path:
     return path
 
 
-def _stamps(root: Path, problems: list[str]) -> Iterator[FileStamp]:
+class _Hashing:
+    """Tells how much of what lies there was hashed; sizes are those of the beginning."""
+
+    def __init__(self, paths: list[Path], tell: Tell) -> None:
+        self._tell, self._size, self._files, self._of_files = tell, 0, 0, len(paths)
+        self._of_size = sum(_size(path) for path in paths) if tell is not silent else 0
+        self._name = ""
+
+    def file(self, number: int, name: str) -> None:
+        self._files, self._name = number, name
+        self.more(0)
+
+    def more(self, size: int) -> None:
+        self._size += size
+        words = f"checking {self._name}"
+        self._tell(Moment(words, "hash", self._files, self._of_files, self._size, self._of_size))
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, 0 when it cannot be asked: hashing it says why."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _stamps(root: Path, problems: list[str], tell: Tell) -> Iterator[FileStamp]:
     """Every file below a folder, or the one file; what cannot be taken is named in `problems`."""
-    for path in [root] if root.is_file() else _paths_below(root, problems):
+    paths = [root] if root.is_file() else _paths_below(root, problems)
+    hashing = _Hashing(paths, tell)
+    for number, path in enumerate(paths):
         name = _shown(path.name if path == root else path.relative_to(root).as_posix())
         try:
             refusal = "" if path == root else _refusal(path, root)
@@ -223,7 +256,9 @@ def _stamps(root: Path, problems: list[str]) -> Iterator[FileStamp]:
                 problems.append(f"{name}: {refusal}")
                 continue
             found = path.stat()
-            yield FileStamp(path, name, found.st_size, found.st_mtime_ns, sha256_of(path))
+            hashing.file(number, name)
+            sha256 = sha256_of(path, hashing.more)
+            yield FileStamp(path, name, found.st_size, found.st_mtime_ns, sha256)
         except OSError as problem:
             problems.append(
                 f"{name}: cannot be opened ({problem.strerror}); check its permissions and drop it again"

@@ -22,7 +22,7 @@ from fabric_pipeline.sources.infiniband.lines import (
 from fabric_pipeline.sources.infiniband.ports import PortRef
 
 _ROW = re.compile(
-    r"^\s*(?:\[\d{1,4}\]:\s*)?(?P<name>\w[\w.-]{1,80}?)\s*:\s*(?P<value>-?\d{1,20})\s*$"
+    r"^\s*(?:\[\d{1,4}\]:\s*)?(?P<name>\w[\w.-]{1,80}?)\s*:\s*(?P<value>-?[0-9]{1,20})\s*$"
 )
 _LOOSE = re.compile(r"^\s*\w{0,60}_phy\s*:")
 _LANE = re.compile(r"^rx_(?:err|errs)_lane_(\d{1,2})_phy$")
@@ -46,6 +46,7 @@ _NAMES = {
     "rx_corrected_bits_phy": "corrected_bits",
     "rx_corrected_bits": "corrected_bits",
     "link_down_events_phy": "link_downed",
+    "link_down_events": "link_downed",
     "rx_discards_phy": "rx_drops",
     "rx_out_of_buffer": "rx_drops",
     "tx_discards_phy": "tx_discards",
@@ -64,7 +65,7 @@ class EthtoolStatsReader:
     """Reader of `ethtool -S` listings."""
 
     format_id: ClassVar[str] = "ethtool_stats"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     yields: ClassVar[frozenset[str]] = frozenset({"readings"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="ethtool -S",

@@ -7,16 +7,17 @@ kernel log reader uses `nvswitch_error` for journals that hold both.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import ClassVar
 
 from fabric_pipeline.model.components import normalise_pci
-from fabric_pipeline.model.records import FabricEvent, ReadResult, RejectedLine
+from fabric_pipeline.model.records import FabricEvent, ReadResult, RejectedLine, TopologyPart
 from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.kernel_log.frames import MAX_LINE, FrameReader, KernelLine
 from fabric_pipeline.sources.kernel_log.sxid_catalog import sxid_meaning
 
 _SWITCH_ERROR = re.compile(
-    r"detected NVSwitch (?P<fatal>non-?fatal|fatal) error (?P<code>\d{1,6})(?P<rest>.{0,300})",
+    r"detected NVSwitch (?P<fatal>non-?fatal|fatal) error (?P<code>[0-9]{1,6})(?P<rest>.{0,300})",
     re.IGNORECASE,
 )
 _SWITCH_START = re.compile(r"detected NVSwitch (?:non-?)?fatal", re.IGNORECASE)
@@ -27,7 +28,9 @@ _OWN_LINE = re.compile(
     r"\[\w{3} \d\d \d{4} \d\d:\d\d:\d\d\] \[[A-Z]{3,9}\s?\] \[tid \d{1,12}\]"
     r"|nv-fabricmanager\[\d|nvidia-fabricmanager(?:-start\.sh)?\[\d"
 )
-_WORTH = re.compile(r"NVSwitch|ERROR|FATAL|CRITICAL|fabric.?manager|failed!", re.IGNORECASE)
+_WORTH = re.compile(
+    r"(?i)NVSwitch|ERROR|FATAL|CRITICAL|fabric.?manager|failed!", re.ASCII
+)
 _LEVEL = re.compile(r"^\[([A-Z]{3,9})\s?\]\s{0,3}(?:\[tid \d{1,12}\]\s{0,3})?")
 _NOT_STARTED = re.compile(
     r"aborting fabric manager|Failed to start NVIDIA fabric manager|failed! Exit code"
@@ -76,12 +79,27 @@ def nvswitch_error(line: KernelLine) -> FabricEvent | None:
     )
 
 
+def switch_addresses(events: Iterable[FabricEvent]) -> TopologyPart | None:
+    """NVSwitches whose number and PCI address one line states, so that both name one switch."""
+    found = {
+        (event.node, event.interface.partition("/")[0], str(event.details["pci"]))
+        for event in events
+        if event.node and event.interface.startswith("nvswitch-") and event.details.get("pci")
+    }
+    nodes: dict[str, list[dict[str, str]]] = {}
+    for node, switch, pci in sorted(found):
+        nodes.setdefault(node, []).append({"nvswitch": switch, "pci": pci})
+    listed = [{"node": node, "nvswitches": switches} for node, switches in nodes.items()]
+    return TopologyPart(nodes=listed) if listed else None
+
+
 class FabricManagerLogReader:
     """Reads `/var/log/fabricmanager.log`, its journal and `systemctl status` output."""
 
     format_id: ClassVar[str] = "fabricmanager_log"
     version: ClassVar[str] = "1"
-    yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    yields: ClassVar[frozenset[str]] = frozenset({"events", "topology"})
+    wanted_lines: ClassVar[str] = _WORTH.pattern
     note: ClassVar[FormatNote] = FormatNote(
         tool="NVIDIA Fabric Manager, its log or journal",
         versions="not stated; wording of February 2025 and a newer one",
@@ -112,11 +130,7 @@ class FabricManagerLogReader:
         """Errors become events; everything else is counted only."""
         result = ReadResult()
         frames = FrameReader(file.hints)
-        messages = 0
-        for number, raw in enumerate(file.lines, 1):
-            if not raw.strip():
-                continue
-            messages += 1
+        for number, raw in file.numbered(lambda: False):
             if not _WORTH.search(raw[:MAX_LINE]):
                 continue
             line = frames.read(number, raw)
@@ -128,7 +142,8 @@ class FabricManagerLogReader:
                 result.rejected.append(RejectedLine(number, line.raw, rule))
             elif event := _not_started(line) or _set_up_error(line):
                 result.events.append(event)
-        result.facts["lines"] = messages
+        result.facts["lines"] = file.line_count
+        result.topology = switch_addresses(result.events)
         return result
 
 

@@ -35,8 +35,8 @@ _MACHINE = re.compile(
 )
 _HALF_HEADER = re.compile(r"^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\b")
 _LINK = re.compile(r"^\s{0,20}(LnkCap|LnkSta):\s{0,10}(.{0,400})")
-_SPEED = re.compile(r"Speed\s{1,4}(unknown|[\d.]{1,6}\s?GT/s)(?:\s\((\w{1,20})\))?", re.IGNORECASE)
-_WIDTH = re.compile(r"Width\s{1,4}(?:x(\d{1,3})|(unknown))(?:\s\((\w{1,20})\))?", re.IGNORECASE)
+_SPEED = re.compile(r"Speed\s{1,4}(unknown|[0-9.]{1,6}\s?GT/s)(?:\s\((\w{1,20})\))?", re.IGNORECASE)
+_WIDTH = re.compile(r"Width\s{1,4}(?:x([0-9]{1,3})|(unknown))(?:\s\((\w{1,20})\))?", re.IGNORECASE)
 _ERRORS = re.compile(r"^\s{0,20}(CESta|UESta|DevSta):\s{0,10}(.{0,400})")
 _SET_BIT = re.compile(r"\b([A-Za-z][\w-]{1,20})\+")
 _SERIAL = re.compile(

@@ -61,12 +61,10 @@ class ReferenceCaseReader:
         try:
             case = json.loads(file.text)
         except (ValueError, RecursionError) as problem:
+            line = getattr(problem, "lineno", None)  # one too many when the text ends too early
+            line = min(line, len(file.lines)) if line else None
             result.rejected.append(
-                RejectedLine(
-                    getattr(problem, "lineno", None),
-                    file.text[:200],
-                    f"not readable as JSON: {problem}",
-                )
+                RejectedLine(line, file.text[:200], f"not readable as JSON: {problem}")
             )
             return result
         node = str(case.get("node_id") or "")

@@ -1,18 +1,22 @@
 """Finding the reader for a file: a built-in table plus the entry-point group `fabric_pipeline.sources`.
 
-Listing the table imports nothing. Built-in readers stand here so that a plain checkout works without
-being installed; third parties add theirs by entry point, and a format id may exist only once.
+Listing the table imports nothing, and a built-in reader is imported when its turn to be asked comes.
+Built-in readers stand here so that a plain checkout works without being installed; third parties add
+theirs by entry point, and a format id may exist only once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import overload
 
 from fabric_pipeline.errors import UsageError
 from fabric_pipeline.sources.base import Reader, SourceFile
+from fabric_pipeline.sources.sessions import session_reader
 
 ENTRY_POINT_GROUP = "fabric_pipeline.sources"
 UNKNOWN_FORMAT = "unknown"
@@ -50,17 +54,25 @@ BUILT_IN: dict[str, str] = {
     "training_log": f"{_PACKAGE}.collectives.training_log:TrainingLogReader",
     "torch_watchdog_log": f"{_PACKAGE}.collectives.watchdog:WatchdogReader",
     "dcgmi_diag_json": f"{_PACKAGE}.dcgmi.diag_json:DcgmiDiagJsonReader",
+    "dcgmi_diag_text": f"{_PACKAGE}.dcgmi.diag_text:DcgmiDiagTextReader",
+    "dcgmi_health": f"{_PACKAGE}.dcgmi.health:DcgmiHealthReader",
     "dcgmi_discovery": f"{_PACKAGE}.dcgmi.discovery:DcgmiDiscoveryReader",
     "dcgmi_dmon": f"{_PACKAGE}.dcgmi.dmon:DcgmiDmonReader",
     "dcgmi_nvlink_errors": f"{_PACKAGE}.dcgmi.nvlink_errors:DcgmiNvlinkErrorsReader",
     "dcgmi_nvlink_errors_json": f"{_PACKAGE}.dcgmi.nvlink_errors_json:DcgmiNvlinkErrorsJsonReader",
     "dcgmi_nvlink_status": f"{_PACKAGE}.dcgmi.nvlink_status:DcgmiNvlinkStatusReader",
     "dcgmi_topo_json": f"{_PACKAGE}.dcgmi.topo_json:DcgmiTopoJsonReader",
+    "ethtool_link": f"{_PACKAGE}.ethtool_link:EthtoolLinkReader",
+    "ethtool_module": f"{_PACKAGE}.ethtool_module:EthtoolModuleReader",
     "ethtool_stats": f"{_PACKAGE}.ethtool:EthtoolStatsReader",
+    "netbox_csv": f"{_PACKAGE}.fabric_map.netbox_csv:NetboxCsvReader",
+    "slurm_topology": f"{_PACKAGE}.fabric_map.slurm_topology:SlurmTopologyReader",
     "fabricmanager_log": f"{_PACKAGE}.fabricmanager:FabricManagerLogReader",
     "ibdiagnet2_cables": f"{_PACKAGE}.infiniband.ibdiagnet2_cables:Ibdiagnet2CablesReader",
+    "ibdiagnet2_db_csv": f"{_PACKAGE}.infiniband.ibdiagnet2_db_csv:Ibdiagnet2DbCsvReader",
     "ibdiagnet2_log": f"{_PACKAGE}.infiniband.ibdiagnet2_log:Ibdiagnet2LogReader",
     "ibdiagnet2_lst": f"{_PACKAGE}.infiniband.ibdiagnet2_lst:Ibdiagnet2LstReader",
+    "ibdiagnet2_net_dump_ext": f"{_PACKAGE}.infiniband.ibdiagnet2_net_dump_ext:Ibdiagnet2NetDumpExtReader",
     "ibdiagnet2_report": f"{_PACKAGE}.infiniband.ibdiagnet2_report:Ibdiagnet2ReportReader",
     "iblinkinfo": f"{_PACKAGE}.infiniband.iblinkinfo:IblinkinfoReader",
     "ibnetdiscover": f"{_PACKAGE}.infiniband.ibnetdiscover:IbnetdiscoverReader",
@@ -70,9 +82,11 @@ BUILT_IN: dict[str, str] = {
     "ibstatus": f"{_PACKAGE}.infiniband.ibstatus:IbstatusReader",
     "ibswinfo": f"{_PACKAGE}.infiniband.ibswinfo:IbswinfoReader",
     "ibswitches": f"{_PACKAGE}.infiniband.ibswitches:IbswitchesReader",
+    "ibv_devinfo": f"{_PACKAGE}.infiniband.ibv_devinfo:IbvDevinfoReader",
     "mlxlink_json": f"{_PACKAGE}.infiniband.mlxlink_json:MlxlinkJsonReader",
     "mlxlink_text": f"{_PACKAGE}.infiniband.mlxlink_text:MlxlinkTextReader",
     "perfquery": f"{_PACKAGE}.infiniband.perfquery:PerfqueryReader",
+    "rdma_ports": f"{_PACKAGE}.infiniband.rdma_ports:RdmaPortsReader",
     "sysfs_infiniband_grep": f"{_PACKAGE}.infiniband.sysfs_grep:SysfsGrepReader",
     "sysfs_snapshot_json": f"{_PACKAGE}.infiniband.sysfs_snapshot:SysfsSnapshotReader",
     "sysfs_ttar": f"{_PACKAGE}.infiniband.sysfs_ttar:SysfsTtarReader",
@@ -82,8 +96,10 @@ BUILT_IN: dict[str, str] = {
     "link_summary_json": f"{_PACKAGE}.nvidia_smi.link_summary:LinkSummaryReader",
     "nvidia_smi_nvlink_capabilities": f"{_PACKAGE}.nvidia_smi.nvlink_capabilities:NvlinkCapabilitiesReader",
     "nvidia_smi_nvlink_errors": f"{_PACKAGE}.nvidia_smi.nvlink_errors:NvlinkErrorsReader",
+    "nvidia_smi_nvlink_info": f"{_PACKAGE}.nvidia_smi.nvlink_info:NvlinkInfoReader",
     "nvidia_smi_nvlink_remote": f"{_PACKAGE}.nvidia_smi.nvlink_remote:NvlinkRemoteReader",
     "nvidia_smi_nvlink_status": f"{_PACKAGE}.nvidia_smi.nvlink_status:NvlinkStatusReader",
+    "nvidia_smi_query_csv": f"{_PACKAGE}.nvidia_smi.query_csv:QueryCsvReader",
     "nvidia_smi_query_text": f"{_PACKAGE}.nvidia_smi.query_text:QueryTextReader",
     "nvidia_smi_query_xml": f"{_PACKAGE}.nvidia_smi.query_xml:QueryXmlReader",
     "nvidia_smi_topo_matrix": f"{_PACKAGE}.nvidia_smi.topo_matrix:TopoMatrixReader",
@@ -126,9 +142,38 @@ def reader_targets() -> dict[str, str]:
 
 
 @cache
-def readers() -> tuple[Reader, ...]:
-    """All readers, in the order of the table."""
-    return tuple(_load(format_id, target) for format_id, target in reader_targets().items())
+def readers() -> Sequence[Reader]:
+    """All readers, in the order of the table; a built-in one is loaded when it is reached.
+
+    Those of other packages are loaded at once, so that a broken one is told whatever files there are.
+    """
+    targets = reader_targets()
+    for format_id, target in targets.items():
+        if format_id not in BUILT_IN:
+            _load(format_id, target)
+    return _Shelf(targets)
+
+
+class _Shelf(Sequence[Reader]):
+    """Readers in order. Files of our own contract are known after five, the rest stays unloaded."""
+
+    def __init__(self, targets: dict[str, str]) -> None:
+        self._targets = tuple(targets.items())
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+    @overload
+    def __getitem__(self, at: int) -> Reader: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Reader]: ...
+    def __getitem__(self, at: int | slice) -> Reader | Sequence[Reader]:
+        if isinstance(at, slice):
+            return [_load(*target) for target in self._targets[at]]
+        return _load(*self._targets[at])
+
+    def __iter__(self) -> Iterator[Reader]:
+        return (_load(*target) for target in self._targets)
 
 
 def reader_for(format_id: str) -> Reader:
@@ -139,14 +184,23 @@ def reader_for(format_id: str) -> Reader:
             f"no reader for the format {format_id!r}",
             f"known formats: {', '.join(sorted(targets))}",
         )
-    return next(reader for reader in readers() if reader.format_id == format_id)
+    return _load(format_id, targets[format_id])
 
 
 def recognise(file: SourceFile) -> Match:
-    """The reader with the highest score; ties go to the earlier one in the table, certainty ends the search.
+    """The reader of a file; of a session with several tools, one that reads each part by its own.
 
     Raises OSError when the file cannot be opened.
     """
+    match = _best(file)
+    if match.reader is None:
+        return match
+    joined = session_reader(file, match.reader, lambda part: _best(part).reader)
+    return replace(match, reader=joined) if joined else match
+
+
+def _best(file: SourceFile) -> Match:
+    """The reader with the highest score; ties go to the earlier one in the table, certainty ends the search."""
     best, best_score, failures = None, 0, []
     for reader in readers():
         try:
@@ -163,6 +217,7 @@ def recognise(file: SourceFile) -> Match:
     return Match(best, best_score, tuple(failures))
 
 
+@cache
 def _load(format_id: str, target: str) -> Reader:
     module_name, _, attribute = target.partition(":")
     try:

@@ -15,7 +15,7 @@ from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.kernel_log.frames import FrameReader, KernelLine
 
 _ENTRY = re.compile(
-    r"\[(?P<id>\d{1,12})\]\s{0,4}\[(?P<code>\d{1,5})\]\s{1,4}(?P<level>[A-Z]{4,9})\s{1,4}"
+    r"\[(?P<id>\d{1,12})\]\s{0,4}\[(?P<code>[0-9]{1,5})\]\s{1,4}(?P<level>[A-Z]{4,9})\s{1,4}"
     r"\[(?P<topic>[^\]]{1,60})\]\s{1,4}(?P<type>[\w ]{1,40}?)\s{1,4}\[(?P<place>[^\]]{1,300})\]"
     r"(?:\s{0,4}\[dev_id: (?P<guid>[\w:]{1,40})\])?:?\s{0,4}(?P<message>.*)"
 )
@@ -70,6 +70,7 @@ class UfmEventReader:
     format_id: ClassVar[str] = "ufm_event"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"events"})
+    wanted_lines: ClassVar[str] = ""  # entries about other things are counted
     note: ClassVar[FormatNote] = FormatNote(
         tool="NVIDIA UFM, its event log",
         versions="event 329",
@@ -105,7 +106,7 @@ class UfmEventReader:
         result = ReadResult()
         frames = FrameReader(file.hints)
         other: dict[str, int] = {}
-        for number, raw in enumerate(file.lines, 1):
+        for number, raw in file.numbered():
             text = raw[:8000]
             entry = _ENTRY.search(text)
             if not entry and not _is_link_line(text) and not _UNHEALTHY.search(text):
@@ -122,7 +123,7 @@ class UfmEventReader:
             result.events.append(event)
             _note(result, event)
         _use_index(result.events)
-        result.facts["lines"] = len(file.lines)
+        result.facts["lines"] = file.line_count
         result.facts["other_events"] = other
         return result
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from fabric_pipeline.model.records import ReadResult
+from fabric_pipeline.model.records import ReadResult, TopologyPart
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.store.duck import literal, session
-from fabric_pipeline.store.parquet_rows import ParquetFile
 
 _FOLDER = Path(__file__).with_name("specimens")
 _NUMBER = re.compile(rb"\d+")
+_WORD = re.compile(rb"[A-Za-z0-9_.-]+")
 _EDGE = re.compile(rb"\b|\n")
 _HUGE = (
     b"9" * 400, b"-1", b"1e400", b"nan", b"-inf", b"18446744073709551616", b"0x7fffffff", b"1_000",
@@ -34,6 +34,9 @@ _RUNS = (
     b" ", b"\t", b"-", b"=", b"[", b"{", b"(", b'"', b":", b"0", b"9", b"a", b"/", b".", b",", b"_", b"x ", b"0 ", b"a:",
     b"a.", b"- ", b"[ ", b"\\", b"<", b"|", b"#", b"\x1b[", b"a=", b"GPU ", b"link ", b"=(", b"\r", b"\n", "\u00a0".encode(),
 )  # fmt: skip
+_LENGTHS = (5, 5, 20, 50, 50, 50, 100, 100, 400, 400, 400, 2000, 2000, 20_000)
+# Bytes that an input may have: every tenth may be large, so that many small ones are tried meanwhile.
+_LARGE, _SMALL, _LARGE_EVERY = 120_000, 2500, 10
 _STORMS = (b"[", b"{", b"(", b'{"a":', b"<x>", b"==(", b"|", b"  ", b"\t", b"- ", b'"', b"\\", b":")
 
 
@@ -78,8 +81,9 @@ def damaged(seed: int, known: dict[str, bytes]) -> tuple[str, bytes]:
     rng = random.Random(seed)  # noqa: S311 - repeatable damage, no secret
     name = rng.choice(sorted(known))
     data = known[name]
+    most = _SMALL if seed % _LARGE_EVERY else _LARGE
     for _ in range(rng.choice((1, 1, 2, 3, 6))):
-        data = rng.choice(_WAYS)(rng, data, known)
+        data = rng.choice(_WAYS)(rng, data, known)[:most]
     return name, data
 
 
@@ -95,31 +99,25 @@ def storm(seed: int, known: dict[str, bytes]) -> tuple[str, bytes]:
 def junk(seed: int) -> bytes:
     """Random content that belongs to no format: bytes, letters, brackets, words, one long line."""
     rng = random.Random(seed)  # noqa: S311
-    size = rng.choice((0, 1, 50, 3000, 40_000))
+    size = rng.choice((0, 1, 50, 400, 400, 400, 3000, 3000, 3000, 40_000))
     kind = seed % 5
     if kind == 0:
         return rng.randbytes(size)
     if kind == 1:
-        return "".join(chr(rng.randrange(32, 0x2FFF)) for _ in range(size // 3)).encode()
+        return "".join(map(chr, rng.choices(range(32, 0x2FFF), k=size // 3))).encode()
     if kind == 2:
-        return b"".join(rng.choice(_STORMS) for _ in range(size))
+        return b"".join(rng.choices(_STORMS, k=size))
     if kind == 3:
         words = ("the", "of", "a", "in", "to", "and", "is", "it", "was", "for", "\n", "\n\n", ", ")
-        return " ".join(rng.choice(words) for _ in range(size // 4)).encode()
+        return " ".join(rng.choices(words, k=size // 4)).encode()
     return rng.choice(_STORMS) * size
-
-
-def source(path: Path, data: bytes) -> SourceFile:
-    """The bytes as a file of a drop."""
-    path.write_bytes(data)
-    return SourceFile(path, path.name, open_table=ParquetFile)
 
 
 def faults(file: SourceFile, result: ReadResult) -> Iterator[str]:
     """What is wrong with a result, whatever the file was: each entry a sentence."""
     last = max(len(file.lines), file.text.count("\r") + 1)  # XML parsers end a line there too
-    numbers = [one.line for one in (*result.readings, *result.events, *result.timings)]
-    numbers += [one.line for one in result.rejected]
+    numbers = [one.line for one in result.readings] + [one.line for one in result.timings]
+    numbers += [one.line for one in result.events] + [one.line for one in result.rejected]
     if not file.starts_with(b"PAR1") and not file.starts_with(b"\x1f\x8b"):
         yield from (f"line {n} of {last}" for n in numbers if n is not None and not 1 <= n <= last)
     yield from (f"no rule for {one.text!r}" for one in result.rejected if not one.rule.strip())
@@ -127,6 +125,9 @@ def faults(file: SourceFile, result: ReadResult) -> Iterator[str]:
     yield from (f"{r.value} is {r.quality}" for r in result.readings if r.value is None and r.quality == "ok" and r.counter)  # fmt: skip
     yield from (f"naive time {r.time}" for r in result.readings if r.time and not r.time.tzinfo)
     yield from (f"naive time {e.time}" for e in result.events if e.time and not e.time.tzinfo)
+    part = result.topology or TopologyPart()
+    yield from (f"a node without name: {one}" for one in part.nodes if "node" not in one)
+    yield from (f"a switch without name: {one}" for one in part.switches if "name" not in one)
     yield from (f"event counts {e.count}" for e in result.events if e.count < 1)
     yield from (f"event without kind: {e.text!r}" for e in result.events if not e.kind.strip())
 
@@ -166,7 +167,7 @@ def _unsettle(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes
 
 def _storm(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
     at = rng.randrange(len(data) + 1)
-    return data[:at] + rng.choice(_STORMS) * rng.choice((50, 2000, 20_000)) + data[at:]
+    return data[:at] + rng.choice(_STORMS) * rng.choice(_LENGTHS) + data[at:]
 
 
 def _shuffle(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
@@ -180,6 +181,46 @@ def _recode(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
     return text.encode(rng.choice(("utf-16", "utf-8-sig", "latin-1", "utf-16-le")), "replace")
 
 
+def _join(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    """Two whole files of different formats, one behind the other."""
+    other = known[rng.choice(sorted(known))]
+    return rng.choice((b"", b"\n", b"\r\n", b"\n\n")).join(rng.sample((data, other), 2))
+
+
+def _repeat(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    """A block of lines several times in a row, as when a capture was pasted twice."""
+    lines = data.splitlines(keepends=True)
+    start = rng.randrange(len(lines) + 1)
+    block = lines[start : start + rng.choice((1, 2, 5, 20))]
+    return b"".join(lines[:start] + block * rng.choice((2, 2, 3, 30)) + lines[start:])
+
+
+def _reword(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    """Words replaced by random Unicode of any plane."""
+    places = list(_WORD.finditer(data))
+    for place in sorted(rng.sample(places, min(len(places), 4)), key=lambda m: -m.start()):
+        top = rng.choice((0xFF, 0x2FFF, 0x10FFFF))
+        word = "".join(chr(rng.randrange(1, top)) for _ in range(rng.choice((1, 3, 40))))
+        data = data[: place.start()] + word.encode("utf-8", "replace") + data[place.end() :]
+    return data
+
+
+def _nest(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    """A piece of the file, or all of it, inside many brackets, objects or elements that are closed again."""
+    start, end = sorted(rng.randrange(len(data) + 1) for _ in range(2))
+    start, end = rng.choice(((0, len(data)), (start, end)))
+    left, right = rng.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"<x>", b"</x>"), (b"(", b")")))
+    deep = rng.choice((2, 2, 30, 30, 300, 3000))
+    return data[:start] + left * deep + data[start:end] + right * deep + data[end:]
+
+
+def _one_line(rng: random.Random, data: bytes, known: dict[str, bytes]) -> bytes:
+    """The file without its line ends, often many times over: a very long line."""
+    flat = b" ".join(data.split(b"\n"))
+    return flat * rng.choice((1, 1, 1, 1, 1, 1 + 30_000 // (len(flat) + 1)))
+
+
 _WAYS: tuple[Callable[[random.Random, bytes, dict[str, bytes]], bytes], ...] = (
-    _cut, _cut, _flip, _splice, _renumber, _renumber, _unsettle, _storm, _shuffle, _recode,
+    _cut, _cut, _flip, _flip, _splice, _renumber, _renumber, _unsettle, _storm, _shuffle, _recode,
+    _join, _repeat, _reword, _nest, _one_line,
 )  # fmt: skip

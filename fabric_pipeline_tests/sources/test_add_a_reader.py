@@ -16,7 +16,8 @@ from fabric_pipeline.model.records import Reading
 from fabric_pipeline.sources import registry
 from fabric_pipeline.sources.base import Hints, SourceFile, note_of
 from fabric_pipeline_tests.pipeline_runs import ROOT
-from fabric_pipeline_tests.sources.damage import faults, junk, source
+from fabric_pipeline_tests.sources.damage import faults, junk
+from fabric_pipeline_tests.sources.held_files import held
 
 PAGE = (ROOT / "docs" / "how_to" / "add_a_reader.md").read_text("utf-8")
 
@@ -76,6 +77,6 @@ def test_the_example_has_a_note_and_takes_no_file_of_others(tmp_path: Path) -> N
     assert note is not None
     assert note.traps
     for seed in range(50):
-        file = source(tmp_path / "file", junk(seed))
+        file = held(junk(seed), tmp_path / "table")
         assert registry.recognise(file).format_id != reader.format_id
     assert registry.recognise(sample(tmp_path, "")).reader is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -77,6 +79,27 @@ def test_a_reader_that_breaks_is_named_and_keeps_no_file_from_the_others(
     match = registry.recognise(file)
     assert match.reader is None
     assert match.failures == ("the reader house_log failed (RuntimeError)",)
+
+
+def test_a_file_of_our_own_contract_loads_no_other_reader(tmp_path: Path) -> None:
+    (tmp_path / "runs.jsonl").write_text('{"run": "r1", "nodes": ["node-1"]}\n')
+    code = (
+        "import sys; from pathlib import Path; from fabric_pipeline.sources import base, registry; "
+        f"path = Path({str(tmp_path / 'runs.jsonl')!r}); "
+        "print(registry.recognise(base.SourceFile(path, path.name)).format_id, len(registry.readers()), *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found, count, *modules = done.stdout.split()
+    assert (found, int(count)) == ("fabric_runs", len(registry.BUILT_IN))
+    assert "fabric_pipeline.sources.normalized.runs" in modules
+    assert "fabric_pipeline.sources.kernel_log.reader" not in modules
+
+
+def test_the_shelf_of_readers_is_a_sequence_in_the_order_of_the_table() -> None:
+    shelf = registry.readers()
+    assert [reader.format_id for reader in shelf] == [*registry.BUILT_IN]
+    assert shelf[0] is registry.reader_for("fabric_collectives")
+    assert [reader.format_id for reader in shelf[1:3]] == [*registry.BUILT_IN][1:3]
 
 
 def test_a_format_id_exists_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ _SUMMARY = re.compile(
     r"\s{0,9}=\s{0,9}([\d.]{1,20})\s{0,9}(GB/s|%)"
 )
 _SETTING = re.compile(r"msg_size=(\d{1,18}) bytes")
-_VALUE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_VALUE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _GBS = {"KB/s": 1e-6, "MB/s": 1e-3, "GB/s": 1.0, "TB/s": 1e3,
         "KiB/s": 1.024e-6, "MiB/s": 1.048576e-3, "GiB/s": 1.073741824, "TiB/s": 1099.511627776}  # fmt: skip
 

@@ -19,6 +19,7 @@ from fabric_pipeline.sources.collectives.line_tags import clipped
 _DECODER = json.JSONDecoder()
 _FIRST_COLUMN = re.compile(r"^\{", re.MULTILINE)
 _PATIENCE = 20  # broken objects for which the whole rest of the text is tried
+_WHOLE = re.compile(r"\s{0,20}-?[0-9]{1,19}\s{0,20}$")
 _OBJECT = re.compile(r'\{\s{0,200}"')
 
 
@@ -78,6 +79,8 @@ def as_float(value: Any) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
+        if "_" in value or not value.isascii():  # Python would read 1_0 and other digits
+            return None
         try:
             value = float(value[:40])
         except ValueError:
@@ -91,7 +94,7 @@ def as_int(value: Any) -> int | None:
     """A whole number below 2^63 in size, also one written as a string; else None."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, str) and value.strip().lstrip("-").isdecimal() and len(value) < 20:
+    if isinstance(value, str) and _WHOLE.match(value):
         value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -13,7 +13,9 @@ MAX_LINE = 4000  # characters of a line that are looked at; tables of these tool
 _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _TAG = re.compile(r"\[\d{1,6}(?:,\d{1,6})?\](?:<(?:stdout|stderr|stddiag)>:?)?")
 _SRUN_LABEL = re.compile(r"^\s{0,8}\d{1,6}:(?=\s|$)")
-_NUMBER = re.compile(r"[+-]?(?:\d{1,19}(?:\.\d{0,12})?|\.\d{1,12})(?:[eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]{1,19}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})(?:[eE][+-]?[0-9]{1,3})?"
+)
 
 
 def plain(line: str) -> str:

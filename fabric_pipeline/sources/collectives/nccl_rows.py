@@ -172,6 +172,9 @@ def _size_index(words: list[str]) -> int | None:
 def _middle(values: list[str], layout: Layout) -> int | None:
     """Number of words before the first time, from the header or from the words themselves."""
     if layout.middle is not None:
+        whole_row = layout.width * layout.blocks
+        if len(values) == whole_row and number(values[0]) is not None:
+            return 0  # tables with validation off print blanks below redop and root
         return layout.middle if len(values) > layout.middle else None
     if not values:
         return None

@@ -69,7 +69,7 @@ class NcclTestsReader:
     """Reads `nccl_tests` files; yields timings, runs with their nodes, and warning events."""
 
     format_id: ClassVar[str] = "nccl_tests"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     yields: ClassVar[frozenset[str]] = frozenset({"timings", "runs", "events"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="nccl-tests and rccl-tests, table and -J",

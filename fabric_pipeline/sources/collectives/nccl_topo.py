@@ -36,7 +36,7 @@ _VERSION = re.compile(r"<system\s[^<>]{0,200}version\s{0,20}=")
 _DEVICES = re.compile(
     r"<pci\s[^<>]{0,200}busid\s{0,20}=|<cpu\s[^<>]{0,200}(?:numaid|host_hash)\s{0,20}="
 )
-_SPEED = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)\s?GT/s\b", re.IGNORECASE)
+_SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?)\s?GT/s\b", re.IGNORECASE)
 # Raw rate of one lane by PCIe generation (PCI Express base specification).
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
 _WIDTHS = frozenset({1, 2, 4, 8, 12, 16, 32})  # lanes a PCIe link can have

@@ -20,7 +20,7 @@ from fabric_pipeline.sources.collectives.line_tags import clipped
 MAX_XML_BYTES = 4 * 1024 * 1024
 MAX_ATTRIBUTE = 300  # characters kept of one value; NCCL itself keeps 255
 _DECLARATION = re.compile(r"<!(?:DOCTYPE|ENTITY)\b", re.IGNORECASE)
-_NUMBER = re.compile(r"-?\d{1,18}")
+_NUMBER = re.compile(r"-?[0-9]{1,18}")
 # What may stand before the root: blank space, an XML declaration, comments, a typed command.
 _LEAD_CHARACTERS = 4000
 

@@ -29,7 +29,7 @@ _PAIR = re.compile(
     r"(?:\s{0,9}[,;:=]\s{0,20}|\s{1,40})(\S{1,24})\s{0,20}(GB/s|GBps|Gb/s|Gbps|Gbit/s|GiB/s)?"
     r"[,;\s]{0,20}(?:#(.{0,300}))?$"
 )
-_VALUE = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+_VALUE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _DIGIT = re.compile(r"\d")
 _GBS = {"": 1.0, "GB/s": 1.0, "GBps": 1.0, "GiB/s": 1.073741824}
 _BITS = 0.125

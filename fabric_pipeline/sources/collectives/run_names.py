@@ -13,5 +13,7 @@ from fabric_pipeline.sources.base import SourceFile
 
 def run_name(file: SourceFile, kind: str, number: int | str = "") -> str:
     """`<kind>-<8 hex digits of the content's SHA-256>` and `#<number>` when one is given."""
-    digest = file.sha256 or hashlib.sha256(file.data).hexdigest()
+    digest = file.sha256 or file.seen.get("sha256")
+    if not digest:
+        digest = file.seen["sha256"] = hashlib.sha256(file.data).hexdigest()
     return f"{kind}-{digest[:8]}" + (f"#{number}" if number != "" else "")

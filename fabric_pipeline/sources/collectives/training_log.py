@@ -16,7 +16,7 @@ from fabric_pipeline.sources.collectives.line_tags import plain, untagged
 from fabric_pipeline.sources.collectives.run_names import run_name
 from fabric_pipeline.sources.collectives.watchdog import timeout_event
 
-_REAL = r"(\d{1,9}(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?)"
+_REAL = r"([0-9]{1,9}(?:\.[0-9]{1,9})?(?:[eE][+-]?[0-9]{1,3})?)"
 _HOST = re.compile(r"^\s{0,4}([A-Za-z][\w.-]{1,120}): ")
 _CUT = frozenset(("...", "…", "[...]"))
 

@@ -32,7 +32,7 @@ _NOT_RUN = frozenset({"skip", "skipped", "not run", "not_run", "notrun", ""})
 
 
 @dataclass(slots=True)
-class _Result:
+class DiagResult:
     """One result of one test: its status, whose it is, and what DCGM said."""
 
     line: int
@@ -47,7 +47,7 @@ class _Result:
 @dataclass(slots=True)
 class _Test:
     name: str = ""
-    results: dict[int, _Result] = field(default_factory=dict)
+    results: dict[int, DiagResult] = field(default_factory=dict)
 
 
 class DcgmiDiagJsonReader:
@@ -89,7 +89,7 @@ class DcgmiDiagJsonReader:
                 for outcome in test.results.values():
                     status = outcome.status or "without status"
                     counts[status] = counts.get(status, 0) + 1
-                    _tell(test.name, outcome, document, result)
+                    tell(test.name, outcome, document, result)
             result.rejected.extend(document.refused())
         result.facts["diagnostic_results"] = counts
         return result
@@ -106,12 +106,12 @@ def _tests(document: Document) -> dict[tuple[str | int, ...], _Test]:
         if rest[:1] in (("name",), ("test_name",)):
             test.name = str(leaf.value)[:120]
         elif rest[:1] == ("results",) and len(rest) >= 3 and isinstance(rest[1], int):
-            outcome = test.results.setdefault(rest[1], _Result(leaf.line))
+            outcome = test.results.setdefault(rest[1], DiagResult(leaf.line))
             _fill(outcome, str(rest[2]), rest[3:], leaf)
     return tests
 
 
-def _fill(outcome: _Result, key: str, deeper: tuple[str | int, ...], leaf: Leaf) -> None:
+def _fill(outcome: DiagResult, key: str, deeper: tuple[str | int, ...], leaf: Leaf) -> None:
     text = str(leaf.value)
     if key == "status":
         outcome.status, outcome.line = text[:40], leaf.line
@@ -129,7 +129,8 @@ def _fill(outcome: _Result, key: str, deeper: tuple[str | int, ...], leaf: Leaf)
         outcome.details["info"] = text[:MAX_TEXT]
 
 
-def _tell(name: str, outcome: _Result, document: Document, result: ReadResult) -> None:
+def tell(name: str, outcome: DiagResult, document: Document, result: ReadResult) -> None:
+    """Add what one result of one test says: a reading, an event, an unknown fact or a note."""
     on_link = bool(_LINK_TEST.search(name)) or any(_LINK_TEXT.search(t) for _, t in outcome.texts)
     status = outcome.status.lower()
     places = _interfaces(name, outcome)
@@ -152,7 +153,7 @@ def _tell(name: str, outcome: _Result, document: Document, result: ReadResult) -
         result.facts.setdefault("diagnostic_complaints", []).append(note)
 
 
-def _reading(name: str, outcome: _Result, interface: str, document: Document) -> Reading:
+def _reading(name: str, outcome: DiagResult, interface: str, document: Document) -> Reading:
     """A passed test of a link shows that it is up; a failed one is told as an event instead."""
     reading = Reading(outcome.line, f"DCGM test {name}", outcome.status, node=document.node)
     reading.interface, reading.kind, reading.time = interface, "gauge", document.time
@@ -164,7 +165,7 @@ def _reading(name: str, outcome: _Result, interface: str, document: Document) ->
 
 
 def _event(
-    name: str, outcome: _Result, interface: str, on_link: bool, document: Document
+    name: str, outcome: DiagResult, interface: str, on_link: bool, document: Document
 ) -> FabricEvent:
     line, text = outcome.texts[0] if outcome.texts else (outcome.line, f"{name}: {outcome.status}")
     kind = "diag_link_test_failed" if on_link else "diag_other_test_failed"
@@ -180,7 +181,7 @@ def _event(
     return event
 
 
-def _interfaces(name: str, outcome: _Result) -> list[str]:
+def _interfaces(name: str, outcome: DiagResult) -> list[str]:
     """Where a result belongs: the GPUs it names, and the link or PCIe as far as the words tell."""
     words = " ".join(text for _, text in outcome.texts)
     gpus = outcome.gpus if outcome.group in ("", "GPU") else []

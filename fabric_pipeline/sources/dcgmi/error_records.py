@@ -36,10 +36,14 @@ class CountRow:
 
 
 def add_count(row: CountRow, result: ReadResult) -> None:
-    """Add one reading, or refuse the row when its value is no count.
+    """Add one reading, or refuse the row when its value is no count or has no name.
 
     Counts of a whole GPU get the scope `gpu_sum`: they never name a link.
     """
+    if not row.words.strip():
+        rule = "the count has no name, so nothing says what was counted"
+        result.rejected.append(RejectedLine(row.line, row.value[:200], rule))
+        return
     number = parse_count(row.value)
     if number is None and not is_not_measured(row.value):
         rule = f"{row.words} reads {row.value[:60]!r}, which is no count"

@@ -57,6 +57,7 @@ _HEALTH = re.compile(
     rf"(?P<bdf>{_BDF}):?\s.{{0,80}}?(?:health compromised|Fatal error detected|device is in error state)",
     re.IGNORECASE,
 )
+_HOT = re.compile(rf"(?P<bdf>{_BDF}):?\s.{{0,60}}?High temperature on sensors with bit set")
 _WATCHDOG = re.compile(rf"NETDEV WATCHDOG: (?P<netdev>{_NETDEV}) \((?P<driver>[\w-]{{1,20}})\)")
 _STATES = {
     "down": "down", "lost": "down", "disconnected": "down", "error": "down",
@@ -217,6 +218,9 @@ class LinkParser:
     def _device(self, line: KernelLine) -> bool:
         if found := _POWER.search(line.message):
             self._note(line, "pcie_slot_power_low", found["bdf"], "watch", "too little slot power")
+        elif found := _HOT.search(line.message):
+            says = "temperature sensors of the network card are above their limit"
+            self._note(line, "nic_over_temperature", found["bdf"], "watch", says)
         elif "mlx5_core" in line.message and (found := _HEALTH.search(line.message)):
             self._note(
                 line, "nic_failed", found["bdf"], "warning", "the network card does not answer"

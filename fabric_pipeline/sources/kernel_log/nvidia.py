@@ -20,7 +20,7 @@ FOLD_S = 5.0  # and within this time
 _BDF_TEXT = r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?"
 FULL_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _XID = re.compile(
-    r"\bXid\s?\(\s?(?:PCI:)?([^()]{0,40})\)\s?:\s?(\d{1,4})\b,?\s{0,4}(.*)", re.IGNORECASE
+    r"\bXid\s?\(\s?(?:PCI:)?([^()]{0,40})\)\s?:\s?([0-9]{1,4})\b,?\s{0,4}(.*)", re.IGNORECASE
 )
 _XID_START = re.compile(r"\bNVRM:\s{0,4}Xid\b", re.IGNORECASE)
 _NVLINK5 = re.compile(

@@ -18,7 +18,7 @@ FOLD_S = 2.0
 _MAX_PORT = 255
 
 _SXID = re.compile(
-    r"(?:nvidia-)?nvswitch(\d{1,3})?:?\s{0,3}SXid\s?\((?:PCI:)?([^()]{0,40})\)\s?:\s?(\d{1,6})\b,?"
+    r"(?:nvidia-)?nvswitch(\d{1,3})?:?\s{0,3}SXid\s?\((?:PCI:)?([^()]{0,40})\)\s?:\s?([0-9]{1,6})\b,?"
     r"\s{0,4}(.*)",
     re.IGNORECASE,
 )

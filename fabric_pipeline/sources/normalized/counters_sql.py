@@ -45,10 +45,16 @@ _TEXT_COLUMNS = (
 
 def lines_sql() -> str:
     """Parameter: path. Yields (line, line_text) for every line of a text file, blank ones as NULL."""
+    return f"select row_number() over () as line, line_text from ({line_texts_sql()})"
+
+
+def line_texts_sql() -> str:
+    """Parameter: path. Yields line_text for every line in order; small buffers let all cores read."""
     return f"""
-    select row_number() over () as line, line_text
+    select line_text
     from read_csv(?, header=false, auto_detect=false, columns={{'line_text': 'varchar'}}, compression='none', hive_partitioning=false,
-                  delim='{LINE_SEPARATOR}', quote='', escape='', strict_mode=false, max_line_size=8000000)
+                  delim='{LINE_SEPARATOR}', quote='', escape='', strict_mode=false,
+                  max_line_size=8000000, buffer_size=8388608)
     """
 
 

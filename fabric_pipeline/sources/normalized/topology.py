@@ -62,7 +62,8 @@ class TopologyReader:
         try:
             value = json.loads(file.text)
         except (ValueError, RecursionError) as problem:
-            line = getattr(problem, "lineno", None)
+            line = getattr(problem, "lineno", None)  # one too many when the text ends too early
+            line = min(line, len(file.lines)) if line else None
             result.rejected.append(
                 RejectedLine(line, file.text[:200], f"not readable as JSON: {problem}")
             )

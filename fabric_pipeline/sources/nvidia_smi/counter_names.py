@@ -49,6 +49,14 @@ _NAMES = {
     "link down": "link_downed",
     "physical link down": "link_downed",
 }
+_FEC_BIN = re.compile(
+    r"^fec (?:errors?|history) ([0-9]{1,2})$"
+)  # NVML_FI_DEV_NVLINK_COUNT_FEC_HISTORY_0..15
+_LAST_FEC_BIN = 15
+KIB_ROWS = {
+    "data tx": "tx_bytes",
+    "data rx": "rx_bytes",
+}  # of `nvlink -gt d`; raw rows add protocol
 _TOTALS = frozenset({"total link recovery", "link recovery", "link recovery total"})
 _TAIL = re.compile(r"\s(?:errors?|events?|counter|count)$")
 _LANE = re.compile(r"[,:]?\s{0,8}\blane\s{0,8}(\d{1,2})\b\s{0,8}:?\s{0,8}", re.I)
@@ -67,6 +75,9 @@ def split_lane(words: str) -> tuple[str, int | None]:
 def canonical_counter(words: str) -> str:
     """Canonical name of printed counter words, `TOTAL_RECOVERIES`, or "" when there is none."""
     plain = re.sub(r"[\s_-]+", " ", words.strip().lower())
+    fec_bin = _FEC_BIN.match(plain)
+    if fec_bin and int(fec_bin[1]) <= _LAST_FEC_BIN:
+        return f"fec_bin_{int(fec_bin[1])}"
     while True:
         shorter = _TAIL.sub("", plain)
         if shorter == plain:
@@ -76,7 +87,7 @@ def canonical_counter(words: str) -> str:
         return TOTAL_RECOVERIES
     if plain == "raw ber total":
         return "raw_ber"
-    return _NAMES.get(plain, "")
+    return _NAMES.get(plain) or KIB_ROWS.get(plain, "")
 
 
 def merged_counters(words: str) -> list[str]:

@@ -36,7 +36,21 @@ _PCIE_COUNTERS = {
 }
 _GEN_MAXIMA = ("gen_max", "gen_device_max", "gen_host_max")
 _RAW = ("gen_device_current", "tx", "rx")
-_WIDTH = re.compile(r"^x?(\d{1,2})x?$")
+_WIDTH = re.compile(r"^x?([0-9]{1,2})x?$")
+# What a GPU tells of its NVLink fabric (nvmlGpuFabricInfo_v3), and the words for a whole one.
+_FABRIC = (
+    "fabric_state",
+    "fabric_status",
+    "fabric_health",
+    "fabric_bandwidth",
+    "fabric_route_recovery",
+    "fabric_route",
+    "fabric_access_recovery",
+    "fabric_configuration",
+)
+# NVML says these two of the hardware; the rest may be a setting, a daemon or a moment of start-up.
+_HURT_FABRIC = frozenset({("fabric_bandwidth", "degraded"), ("fabric_route", "true")})
+_WHOLE_FABRIC = frozenset({"", "completed", "success", "full", "healthy", "false", "no", "none"})
 _NO_SERIAL = re.compile(r"^0*$|^n/?a$|^\[|^unknown", re.I)
 
 
@@ -196,7 +210,7 @@ def _add_performance_state(gpu: QueriedGpu, result: ReadResult) -> None:
         return
     reading = _reading(gpu, found, gpu.interface, "performance_state")
     reading.link_type, reading.state = "", found.text[:20]
-    level = re.match(r"^P(\d{1,2})$", found.text)
+    level = re.match(r"^P([0-9]{1,2})$", found.text)
     if level:
         reading.value = float(level[1])
     else:
@@ -206,21 +220,26 @@ def _add_performance_state(gpu: QueriedGpu, result: ReadResult) -> None:
 
 def _add_fabric(gpu: QueriedGpu, result: ReadResult) -> None:
     """What the GPU says of its NVLink fabric, told as an event when it is less than complete."""
-    for name in ("fabric_state", "fabric_status", "fabric_bandwidth"):
+    for name in _FABRIC:
         found = gpu.fields.get(name)
         text = gpu.text(name)
-        if found is None or text.lower() in ("", "completed", "success", "full", "healthy"):
+        if found is None or text.lower() in _WHOLE_FABRIC:
             continue
         event = FabricEvent(
             found.line, name, f"{found.words}: {text[:200]}", gpu.node, gpu.interface
         )
-        event.severity, event.time = "watch", gpu.time
-        event.reason = "the GPU reports its NVLink fabric as not complete or not at full bandwidth"
+        is_hurt = (name, text.lower()) in _HURT_FABRIC
+        event.role = "cause" if is_hurt else "context"
+        event.severity, event.time = "warning" if is_hurt else "watch", gpu.time
+        event.reason = f"the GPU says of its NVLink fabric: {found.words} {text[:60]}"
         result.events.append(event)
 
 
 def _facts(gpu: QueriedGpu) -> dict[str, Any]:
-    names = ("name", "serial", "uuid", "performance_state", "utilization", "virtualization")
+    names = (
+        "name", "serial", "uuid", "performance_state", "utilization", "virtualization",
+        "recovery_action", "fabric_clique", "fabric_cluster",
+    )  # fmt: skip
     facts: dict[str, Any] = {name: gpu.text(name) for name in names if gpu.text(name)}
     if _NO_SERIAL.match(facts.get("serial", "")):
         facts.pop("serial", None)

@@ -32,7 +32,7 @@ _FAILURE_TIME_KEYS = ("failed_at", "failure_time", "failure_at")
 _NOT_OWN = frozenset(
     {"other", "others", "sample", "per", "swept", "rate", "ber", "gpus", "nodes", "rack", "in"}
 )
-_XID = re.compile(r"\bXid\s*:?\s*(\d{1,4})\b", re.I)
+_XID = re.compile(r"\bXid\s*:?\s*([0-9]{1,4})\b", re.I)
 _FOREIGN = re.compile(r'"(?:fabric_interface|fabric_errors|node_id|coll_perf|metric)"')
 _OWN_KEYS = re.compile(
     r'"(?:gpu|gpu_index|gpu_id)"\s*:.{0,2000}"(?:link|nvlink|link_id|nvlink_id)"\s*:', re.S
@@ -122,7 +122,7 @@ def _add_count(
     text = str(leaf.value)[:200]
     if leaf.value is None:
         value, quality = None, "not_supported"
-    elif re.fullmatch(r"\d{1,20}(?:\.\d{1,10})?", text):
+    elif re.fullmatch(r"[0-9]{1,20}(?:\.[0-9]{1,10})?", text):
         value, quality = judge_number(counter, float(text))
     else:
         result.rejected.append(RejectedLine(leaf.line, text, f"{key} is no count"))

@@ -34,10 +34,10 @@ from fabric_pipeline.sources.nvidia_smi.counter_names import (
 from fabric_pipeline.sources.nvidia_smi.nvlink_blocks import GpuBlock, NvlinkCapture
 from fabric_pipeline.sources.nvidia_smi.nvlink_rows import NvlinkRow
 from fabric_pipeline.sources.nvidia_smi.values import (
+    in_units,
     is_not_measured,
     judge_number,
     kind_of,
-    parse_count,
     state_words,
 )
 
@@ -231,7 +231,7 @@ class _Builder:
                 self._keep(replace(reading, value=up, state=state_words(row.value, block.name)))
 
     def _counter(self, line: CapturedLine, block: GpuBlock, row: NvlinkRow) -> None:
-        number = parse_count(row.value.split()[0]) if row.value else None
+        number = in_units(row.value)
         if number is None and not is_not_measured(row.value):
             self._reject(line, f"{row.value[:60]!r} is no count")
             return

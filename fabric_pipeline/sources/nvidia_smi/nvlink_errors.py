@@ -16,7 +16,7 @@ class NvlinkErrorsReader:
     """Replay, recovery and CRC counters of `nvlink -e`, and the longer lists of Blackwell."""
 
     format_id: ClassVar[str] = "nvidia_smi_nvlink_errors"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="nvidia-smi nvlink -e, -ec",

@@ -28,7 +28,14 @@ class RowMixture:
 
 
 def row_mixture(file: SourceFile) -> RowMixture:
-    """Count the rows in the file's head; a file without any scores nothing."""
+    """Count the rows in the file's head, once for all four readers; a file without any scores nothing."""
+    mixture = file.seen.get("nvlink rows")
+    if not isinstance(mixture, RowMixture):
+        mixture = file.seen["nvlink rows"] = _counted_rows(file)
+    return mixture
+
+
+def _counted_rows(file: SourceFile) -> RowMixture:
     if file.is_binary or not _WORTH_A_LOOK.search(file.head):
         return RowMixture()
     capture = read_capture(file, head_only=True)

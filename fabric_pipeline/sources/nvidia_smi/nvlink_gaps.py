@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from fabric_pipeline.model.records import UnknownFact
 from fabric_pipeline.sources.nvidia_smi.nvlink_blocks import GpuBlock, NvlinkCapture
@@ -23,8 +24,10 @@ def unknown_parts(capture: NvlinkCapture) -> list[UnknownFact]:
     facts: list[UnknownFact] = []
     for blocks in listings.values():
         facts.extend(_missing_gpus(blocks))
+        models = _models(blocks)
         for block in blocks:
-            facts.extend(_missing_links(block, blocks))
+            if block.seen and len(facts) < MAX_FACTS:
+                facts.extend(_missing_links(block, models[block.name]))
         facts.extend(_cut_link(blocks))
     facts.extend(_named_only(capture.blocks))
     facts.extend(_open_end(capture))
@@ -41,14 +44,29 @@ def _missing_gpus(blocks: list[GpuBlock]) -> Iterator[UnknownFact]:
             yield UnknownFact(blocks[0].node, f"gpu{gpu}", f"NVLinks of GPU {gpu}", reason)
 
 
-def _missing_links(block: GpuBlock, blocks: list[GpuBlock]) -> Iterator[UnknownFact]:
+@dataclass(slots=True)
+class _Model:
+    """All GPUs of one name in a listing: how many there are, and the links that any of them lists."""
+
+    blocks: int = 0
+    links: set[int] = field(default_factory=set)
+
+
+def _models(blocks: list[GpuBlock]) -> dict[str, _Model]:
+    """Gathered once: a loop of a night prints thousands of blocks."""
+    models: dict[str, _Model] = defaultdict(_Model)
+    for block in blocks:
+        if block.seen:
+            models[block.name].blocks += 1
+            models[block.name].links.update(block.seen)
+    return models
+
+
+def _missing_links(block: GpuBlock, model: _Model) -> Iterator[UnknownFact]:
     """Links between the listed ones, and those that GPUs of the same model list beyond the last."""
-    if not block.seen:
-        return
     own = set(block.seen)
-    alike = [b for b in blocks if b is not block and b.name == block.name and b.seen]
-    missing = sorted((set(range(max(own))).union(*(b.seen for b in alike))) - own)
-    if not missing and (alike or not block.gap_after):
+    missing = sorted((model.links | set(range(max(own)))) - own)
+    if not missing and (model.blocks > 1 or not block.gap_after):
         return
     what = f"NVLink {_ranges(missing)}" if missing else "further NVLinks"
     last = max(own)

@@ -44,7 +44,7 @@ _REMOTE = re.compile(
     r"(?:\s*:\s*Link\s+(?P<link>\d{1,3}))?\s*$",
     re.I,
 )
-_SPEED = re.compile(r"^(?P<number>\d{1,6}(?:\.\d{1,6})?)\s{0,2}(?P<unit>[GM]B/s)\b")
+_SPEED = re.compile(r"^(?P<number>[0-9]{1,6}(?:\.[0-9]{1,6})?)\s{0,2}(?P<unit>[GM]B/s)\b")
 _STATE = re.compile(
     r"^<?\s*(?P<word>in-?active|active|disabled|sleep(?:ing)?|up|down|off)\s*>?$", re.I
 )
@@ -84,7 +84,8 @@ def parse_row(text: str) -> NvlinkRow | str | None:
         return f"{found['links'][:60]!r} is no list of link numbers"
     rest = found["rest"].strip()
     if found["mark"] == ",":
-        return _capability(links, rest)
+        lane = LANE_ROW.match(rest)
+        return _lane_counter(links, lane) if lane else _capability(links, rest)
     return _classify(links, rest)
 
 
@@ -100,6 +101,14 @@ def expand_links(text: str) -> tuple[int, ...] | None:
             return None
         numbers.extend(range(first, last + 1))
     return tuple(dict.fromkeys(numbers))
+
+
+def _lane_counter(links: tuple[int, ...], lane: re.Match[str]) -> NvlinkRow | str:
+    """A row of `-ec`, such as `Link 0, Lane 2: CRC Error: 5`."""
+    name, mark, value = lane["rest"].rpartition(":")
+    if not mark or not value.strip():
+        return "the row of a lane has no count"
+    return NvlinkRow(links, "counter", f"{name.strip()} Lane {lane['lane']}", value.strip())
 
 
 def _capability(links: tuple[int, ...], rest: str) -> NvlinkRow | str:

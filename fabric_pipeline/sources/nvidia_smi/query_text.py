@@ -46,9 +46,17 @@ _FIELDS = {
     ("Utilization", "Gpu"): "utilization",
     ("Utilization", "GPU"): "utilization",
     ("GPU Virtualization Mode", "Virtualization Mode"): "virtualization",
+    ("GPU Recovery Action",): "recovery_action",
+    ("Fabric", "CliqueId"): "fabric_clique",
+    ("Fabric", "ClusterUUID"): "fabric_cluster",
     ("Fabric", "State"): "fabric_state",
     ("Fabric", "Status"): "fabric_status",
+    ("Health", "Summary"): "fabric_health",
     ("Health", "Bandwidth"): "fabric_bandwidth",
+    ("Health", "Route Recovery in progress"): "fabric_route_recovery",
+    ("Health", "Route Unhealthy"): "fabric_route",
+    ("Health", "Access Timeout Recovery"): "fabric_access_recovery",
+    ("Health", "Incorrect Configuration"): "fabric_configuration",
 }
 
 
@@ -56,7 +64,7 @@ class QueryTextReader:
     """PCIe link, replays and performance state of `nvidia-smi -q`."""
 
     format_id: ClassVar[str] = "nvidia_smi_query_text"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="nvidia-smi -q",

@@ -45,9 +45,17 @@ _FIELDS = {
     ("gpu", "minor_number"): "minor_number",
     ("utilization", "gpu_util"): "utilization",
     ("gpu_virtualization_mode", "virtualization_mode"): "virtualization",
+    ("gpu", "gpu_recovery_action"): "recovery_action",
+    ("fabric", "cliqueId"): "fabric_clique",
+    ("fabric", "clusterUuid"): "fabric_cluster",
     ("fabric", "state"): "fabric_state",
     ("fabric", "status"): "fabric_status",
+    ("health", "summary"): "fabric_health",
     ("health", "bandwidth"): "fabric_bandwidth",
+    ("health", "route_recovery_in_progress"): "fabric_route_recovery",
+    ("health", "route_unhealthy"): "fabric_route",
+    ("health", "access_timeout_recovery"): "fabric_access_recovery",
+    ("health", "incorrect_configuration"): "fabric_configuration",
 }
 
 
@@ -55,7 +63,7 @@ class QueryXmlReader:
     """PCIe link, replays and performance state of `nvidia-smi -q -x`."""
 
     format_id: ClassVar[str] = "nvidia_smi_query_xml"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "topology"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="nvidia-smi -q -x",

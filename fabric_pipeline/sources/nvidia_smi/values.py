@@ -13,8 +13,9 @@ NVLINK_CEILING = 65535  # 16-bit error counters of NVLink up to Volta stop here 
 _CEILED = frozenset({"crc", "replay", "recovery", "crc_flit", "crc_data"})
 _BER_ZERO = 1e-200  # `15e-255` is how a bit error rate of zero is written (samples trap 3)
 _NUMBER = re.compile(
-    r"^\+?(?:\d{1,3}(?:,\d{3}){1,8}|\d{1,40})(?:\.\d{1,20})?(?:[eE][+-]?\d{1,4})?$"
+    r"^\+?(?:[0-9]{1,3}(?:,[0-9]{3}){1,8}|[0-9]{1,40})(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,4})?$"
 )
+_UNITS = {"kib": 1024, "mib": 1024**2, "gib": 1024**3, "kbytes": 1000}
 _NOT_MEASURED = re.compile(
     r"^[\[<(]?\s*(?:n/?a|none|not (?:supported|available|applicable|found|permitted)|no permission"
     r"|unsupported|unknown(?: error)?|err!?|error|gpu is lost|gpu requires reset"
@@ -33,6 +34,15 @@ def parse_count(text: str) -> float | None:
     """The number in `text` (thousands commas allowed), or None when it is none."""
     text = text.strip()[:80]
     return float(text.replace(",", "")) if _NUMBER.match(text) else None
+
+
+def in_units(text: str) -> float | None:
+    """The number that `text` begins with, in single units: `2 KiB` is 2048; None without a number."""
+    words = text.split(maxsplit=2)
+    number = parse_count(words[0]) if words else None
+    if number is None or len(words) < 2:
+        return number
+    return number * _UNITS.get(words[1].lower(), 1)
 
 
 def judge_number(counter: str, number: float) -> tuple[float | None, str]:

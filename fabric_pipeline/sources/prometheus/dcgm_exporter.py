@@ -21,6 +21,7 @@ class DcgmExporterReader:
 
     format_id: ClassVar[str] = "dcgm_exporter"
     version: ClassVar[str] = "1"
+    set_wise: ClassVar[str] = "exposition"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "timings"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="dcgm-exporter",

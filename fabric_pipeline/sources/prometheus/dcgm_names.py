@@ -17,7 +17,7 @@ class Rule:
     """How to read one metric.
 
     `counter`: canonical name, "" to keep the value raw. `place`: `nvlink`, `pcie`, `gpu`,
-    `switch`, or `none`. `factor` turns the value into the counter's unit. `decode` names a value
+    `switch`, or `none`. The value divided by `divisor` is in the counter's unit. `decode` names a value
     that is no plain number (see `dcgm_series`). `link` and `lane` are numbers found in the name.
     `family` is the name without link or lane number.
     """
@@ -25,7 +25,7 @@ class Rule:
     counter: str = ""
     place: str = "nvlink"
     kind: str = "cumulative"
-    factor: float = 1.0
+    divisor: float = 1.0
     decode: str = ""
     link: int | None = None
     lane: int | None = None
@@ -36,7 +36,7 @@ _GAUGE = Rule(kind="gauge")
 _PCIE = Rule(place="pcie")
 _PCIE_GAUGE = Rule(place="pcie", kind="gauge")
 _SWITCH = Rule(place="switch")
-_BYTES_PER_SECOND = 1e-6  # to MB/s
+_BYTES_PER_SECOND = 1e6  # to MB/s
 
 _TABLE: dict[str, Rule] = {
     # NVLink up to Hopper
@@ -114,10 +114,10 @@ _TABLE: dict[str, Rule] = {
     "NVLINK_RX_BANDWIDTH": Rule("rx_throughput_mbps", kind="gauge"),
     "NVLINK_RX_THROUGHPUT": Rule("rx_throughput_mbps", kind="gauge"),
     "NVLINK_THROUGHPUT_BYTES_PER_SECOND": Rule(
-        "throughput_mbps", kind="gauge", factor=_BYTES_PER_SECOND
+        "throughput_mbps", kind="gauge", divisor=_BYTES_PER_SECOND
     ),
-    "PROF_NVLINK_TX_BYTES": Rule("tx_throughput_mbps", kind="gauge", factor=_BYTES_PER_SECOND),
-    "PROF_NVLINK_RX_BYTES": Rule("rx_throughput_mbps", kind="gauge", factor=_BYTES_PER_SECOND),
+    "PROF_NVLINK_TX_BYTES": Rule("tx_throughput_mbps", kind="gauge", divisor=_BYTES_PER_SECOND),
+    "PROF_NVLINK_RX_BYTES": Rule("rx_throughput_mbps", kind="gauge", divisor=_BYTES_PER_SECOND),
     "PROF_NVLINK_TX_BYTES_TOTAL": Rule("tx_bytes"),
     "PROF_NVLINK_RX_BYTES_TOTAL": Rule("rx_bytes"),
     "PROF_PCIE_TX_BYTES": Rule("tx_throughput_mbps", "pcie", "gauge", _BYTES_PER_SECOND),

@@ -6,14 +6,25 @@ one thing. Names are translated in `dcgm_names`, places in `entity`.
 
 from __future__ import annotations
 
-from fabric_pipeline.model.records import FabricEvent, Reading
+from fabric_pipeline.model.records import FabricEvent
 from fabric_pipeline.sources.base import Hints
 from fabric_pipeline.sources.prometheus.dcgm_names import Rule, rule_for
 from fabric_pipeline.sources.prometheus.entity import Entities, Entity
 from fabric_pipeline.sources.prometheus.exposition import BrokenLineError, Sample
-from fabric_pipeline.sources.prometheus.gather import Gather, not_measured
+from fabric_pipeline.sources.prometheus.gather import Gather
+from fabric_pipeline.sources.prometheus.measure import (
+    Measure,
+    Metric,
+    Outcome,
+    Place,
+    not_measured,
+    nothing,
+    plain_outcome,
+)
 
 _BER_ZERO = 4095  # mantissa 15, exponent 255: DCGM's and NVML's way to say zero
+_EVENTS = frozenset({"xid", "xid_count", "sxid"})
+_GROUPS = {"nvlink": "NVLink ", "switch": "NVSwitch ", "pcie": "PCIe "}
 _LINK_TYPES = {"nvlink": "nvlink", "switch": "nvlink", "pcie": "pcie"}
 # NVML_FI_DEV_NVLINK_GET_STATE; a sleeping link is a healthy link that saves power.
 _NVLINK_STATES = {0: (0.0, "inactive"), 1: (1.0, "active"), 2: (1.0, "sleep")}
@@ -37,51 +48,50 @@ class DcgmSeries:
         self._gather = gather
         self._entities = Entities(hints.node)
         self._events: dict[tuple[str, str, str, int], FabricEvent] = {}
+        self._measures: dict[tuple[str, str], Measure | None] = {}
 
     def add(self, sample: Sample) -> None:
         """Use one sample; raises `BrokenLineError` for a value that its metric cannot have."""
-        entity = self._entities.of(sample.label_text, sample.labels)
+        rule = rule_for(sample.name)
+        if rule is not None and rule.decode in _EVENTS:
+            self._event(sample, rule, self._entities.of(sample.label_text, sample.labels))
+            return
+        key = (sample.name, sample.label_text)
+        if key not in self._measures:
+            self._measures[key] = self.measure(sample.name, sample.labels)
+        measure = self._measures[key]
+        if measure is None:
+            self.metrics[sample.name] = self.metrics.get(sample.name, 0) + 1
+        else:
+            self._gather.take(sample, measure, outcome(measure, sample.value, sample.value_text))
+
+    def measure(self, name: str, labels: dict[str, str]) -> Measure | None:
+        """What a series measures; None for one that measures no link. Not for events."""
+        metric = metric_of(name)
+        place = self.place(metric.shape if metric else (), labels)
+        return Measure(metric, place) if metric else None
+
+    def place(self, shape: tuple[object, ...], labels: dict[str, str]) -> Place:
+        """Where the series of metrics of one shape measure; a missing host is noted as a doubt."""
+        entity = self._entities.make(labels)
         if not entity.node:
             self.doubts.add(entity.doubt)
-        rule = rule_for(sample.name)
-        if rule is None:
-            self.metrics[sample.name] = self.metrics.get(sample.name, 0) + 1
-        elif rule.decode in ("xid", "xid_count", "sxid"):
-            self._event(sample, rule, entity)
-        else:
-            self._reading(sample, rule, entity)
-
-    def _reading(self, sample: Sample, rule: Rule, entity: Entity) -> None:
-        time, instant = self._gather.instant(sample)
-        interface, scope = _place(rule, entity)
-        reading = Reading(
-            line=sample.line,
-            counter_text=sample.name,
-            value_text=sample.value_text,
-            entity_text=entity.text,
-            time_text=sample.time_text,
-            node=entity.node,
-            interface=interface,
-            link_type=_LINK_TYPES.get(rule.place, ""),
-            counter=rule.counter,
-            kind=rule.kind,
-            scope=scope,
-            lane=rule.lane,
-            time=time,
+        interface, scope = _interface(shape, entity) if shape else ("", "link")
+        state = entity.labels.get("link_status", "")
+        return Place(
+            entity.node,
+            interface,
+            scope,
+            _device(interface),
+            entity.origin,
             gpu_uuid=entity.uuid,
+            state=state,
         )
-        reason = not_measured(sample.value, sample.value_text)
-        if rule.decode == "ber_printed" and sample.value == 0:
-            reason = _HIDDEN_BER
-        if not reason:
-            reason = _decode(reading, rule, entity, sample.value)
-        if reason:
-            reading.quality = "not_supported"
-            self._gather.unknown(entity.node, _device(interface), _what(rule, sample), reason)
-        self._gather.add(reading, instant, entity.origin)
 
     def _event(self, sample: Sample, rule: Rule, entity: Entity) -> None:
         """A gauge that shows the last Xid is a note that it happened, with no date."""
+        if not entity.node:
+            self.doubts.add(entity.doubt)
         device = entity.switch if rule.place == "switch" else entity.gpu
         reason = not_measured(sample.value, sample.value_text)
         if reason:
@@ -105,6 +115,52 @@ class DcgmSeries:
         self._events[key].count = max(self._events[key].count, count)
 
 
+def is_event(name: str) -> bool:
+    """True for a metric that shows a code instead of measuring something."""
+    rule = rule_for(name)
+    return rule is not None and rule.decode in _EVENTS
+
+
+def metric_of(name: str) -> Metric | None:
+    """What the name of a metric says; None when it does not speak of the interconnect."""
+    rule = rule_for(name)
+    if rule is None:
+        return None
+    group = _GROUPS.get(rule.place, "")
+    return Metric(
+        family="dcgm",
+        name=name,
+        link_type=_LINK_TYPES.get(rule.place, ""),
+        counter=rule.counter,
+        kind=rule.kind,
+        what=f"{group}{rule.counter or 'value'} ({rule.family})" if group else name,
+        shape=(rule.place, rule.link, rule.lane is None),
+        lane=rule.lane,
+        decode=rule.decode,
+        divisor=rule.divisor,
+    )
+
+
+def outcome(measure: Measure, value: float, value_text: str) -> Outcome:
+    """What one value of a DCGM series says; raises `BrokenLineError` for one it cannot have."""
+    metric = measure.metric
+    if reason := not_measured(value, value_text):
+        return nothing(measure, reason)
+    if metric.decode == "ber_printed" and value == 0:
+        return nothing(measure, _HIDDEN_BER)
+    if metric.decode == "ber_raw":
+        return Outcome(_bit_error_rate(value), metric.counter)
+    if metric.decode in ("nvlink_state", "switch_state"):
+        return _link_state(measure, value)
+    if metric.kind == "cumulative" and not 0 <= value < float("inf"):
+        raise BrokenLineError("a counter is a number from 0 up")
+    if value in (float("inf"), float("-inf")):
+        raise BrokenLineError("an infinite value measures nothing")
+    if metric.decode == "pcie_level" and value == 0:
+        return nothing(measure, "a PCIe generation or width of 0 says that it was not read")
+    return plain_outcome(measure, value)
+
+
 def _undated(
     sample: Sample, entity: Entity, device: str, kind: str, code: int, reason: str
 ) -> FabricEvent:
@@ -126,56 +182,37 @@ def _undated(
     )
 
 
-def _place(rule: Rule, entity: Entity) -> tuple[str, str]:
+def _interface(shape: tuple[object, ...], entity: Entity) -> tuple[str, str]:
     """Interface and scope: a link, a lane of a port, or a sum that names no link."""
-    if rule.place == "pcie":
+    place, named, is_whole = shape
+    if place == "pcie":
         return (f"{entity.gpu}/pcie" if entity.gpu else ""), "link"
-    if rule.place == "gpu":
+    if place == "gpu":
         return entity.gpu, "link"
-    if rule.place == "none":
+    if place == "none":
         return "", "link"
-    link = rule.link if rule.link is not None else entity.link
-    if rule.place == "switch" or (entity.switch and not entity.gpu):
+    link = named if named is not None else entity.link
+    if place == "switch" or (entity.switch and not entity.gpu):
         if link is None:
             return entity.switch, "switch_sum"
         port = f"{entity.switch}/port-{link}" if entity.switch else f"port-{link}"
-        return port, "link" if rule.lane is None else "lane"
+        return port, "link" if is_whole else "lane"
     if link is None:
         return entity.gpu, "gpu_sum"
     return (f"{entity.gpu}/nvlink-{link}" if entity.gpu else f"nvlink-{link}"), "link"
 
 
-def _decode(reading: Reading, rule: Rule, entity: Entity, value: float) -> str:
-    """Set value and state; the answer is why nothing was measured, or ""."""
-    if rule.decode == "ber_raw":
-        reading.value = _bit_error_rate(value)
-        return ""
-    if rule.decode in ("nvlink_state", "switch_state"):
-        return _link_state(reading, rule, value)
-    if rule.kind == "cumulative" and not 0 <= value < float("inf"):
-        raise BrokenLineError("a counter is a number from 0 up")
-    if value in (float("inf"), float("-inf")):
-        raise BrokenLineError("an infinite value measures nothing")
-    if rule.decode == "pcie_level" and value == 0:
-        return "a PCIe generation or width of 0 says that it was not read"
-    reading.value = round(value * rule.factor, 9) if rule.factor != 1.0 else value
-    reading.state = entity.labels.get("link_status", "")
-    return ""
-
-
-def _link_state(reading: Reading, rule: Rule, value: float) -> str:
-    states = _SWITCH_STATES if rule.decode == "switch_state" else _NVLINK_STATES
+def _link_state(measure: Measure, value: float) -> Outcome:
+    states = _SWITCH_STATES if measure.metric.decode == "switch_state" else _NVLINK_STATES
     if value == -1:
-        return "the state is -1, unknown"
+        return nothing(measure, "the state is -1, unknown")
     if not value.is_integer():
         raise BrokenLineError("a link state is a whole number")
     known = states.get(int(value))
-    if known is None or reading.scope != "link":
+    if known is None or measure.place.scope != "link":
         # A code of a later version, or a state that is not said of one link.
-        reading.counter, reading.value, reading.state = "", value, f"state {int(value)}"
-        return ""
-    reading.value, reading.state = known
-    return ""
+        return Outcome(value, "", f"state {int(value)}")
+    return Outcome(known[0], measure.metric.counter, known[1])
 
 
 def _bit_error_rate(value: float) -> float:
@@ -191,8 +228,3 @@ def _bit_error_rate(value: float) -> float:
 def _device(interface: str) -> str:
     """The GPU or switch of an interface; a PCI address keeps its colons."""
     return interface.partition("/")[0]
-
-
-def _what(rule: Rule, sample: Sample) -> str:
-    group = {"nvlink": "NVLink ", "switch": "NVSwitch ", "pcie": "PCIe "}.get(rule.place, "")
-    return f"{group}{rule.counter or 'value'} ({rule.family})" if group else sample.name

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from fabric_pipeline.model.components import normalise_pci
 from fabric_pipeline.model.records import MAX_TEXT
+from fabric_pipeline.sources.prometheus.measure import LINK_MARK
 
 # Tried in this order; `instance` is the scraped address and often that of a pod.
 _HOST_LABELS = (
@@ -46,7 +47,7 @@ class Entity:
     doubt: str
     gpu: str
     uuid: str
-    link: int | None
+    link: int | str | None
     switch: str
     origin: str
     text: str
@@ -59,6 +60,7 @@ class Entities:
     def __init__(self, node: str = "") -> None:
         self._node = node
         self._known: dict[str, Entity] = {}
+        self._latest: tuple[dict[str, str], Entity] | None = None
 
     def of(self, label_text: str, labels: dict[str, str]) -> Entity:
         """The entity of one series."""
@@ -66,6 +68,15 @@ class Entities:
         if entity is None:
             entity = self._known[label_text] = self._make(label_text, labels)
         return entity
+
+    def make(self, labels: dict[str, str]) -> Entity:
+        """The entity of these labels without their text; the number of a link may be `LINK_MARK`.
+
+        Only the latest is kept: metrics of several shapes ask for the same labels in turn.
+        """
+        if self._latest is None or self._latest[0] is not labels:
+            self._latest = (labels, self._make("", labels))
+        return self._latest[1]
 
     def _make(self, label_text: str, labels: dict[str, str]) -> Entity:
         folded = {name.lower(): value for name, value in labels.items()}
@@ -76,7 +87,7 @@ class Entities:
             doubt="" if self._node else doubt,
             gpu=_gpu(folded),
             uuid=uuid,
-            link=_number(folded.get("nvlink", folded.get("link", ""))),
+            link=_link(folded.get("nvlink", folded.get("link", ""))),
             switch=_switch(folded),
             origin=uuid + "|" + folded.get("instance", ""),
             text=label_text[:MAX_TEXT],
@@ -141,6 +152,10 @@ def _gpu(labels: dict[str, str]) -> str:
 def _switch(labels: dict[str, str]) -> str:
     index = _number(labels.get("nvswitch", "").lower().removeprefix("nvswitch").lstrip("-"))
     return f"nvswitch-{index}" if index is not None else ""
+
+
+def _link(text: str) -> int | str | None:
+    return text if text == LINK_MARK else _number(text)
 
 
 def _number(text: str) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from fabric_pipeline.model.records import MAX_TEXT, RejectedLine
 
 MAX_LINE = 65536  # characters; a scrape line of the known exporters stays below 2,000
 
+_MAX_LABELS = 200_000  # label texts that are remembered; more are parsed again
 _NAME = re.compile(r"[A-Za-z_:][A-Za-z0-9_:]{0,300}+(?=[{ \t])")
 # A known metric behind something foreign: line numbers of grep, log prefixes, quote marks of a mail.
 _EMBEDDED = re.compile(r"(?<![A-Za-z0-9_])(?:DCGM|dcgm|node|nccl)_[A-Za-z0-9_]{1,200}+(?=[{ \t])")
@@ -30,6 +31,7 @@ _ELLIPSIS = re.compile(r"(?:^|,)[ \t]*(?:\.\.\.|…)[ \t]*(?=,|$)")
 _COLOUR = re.compile(r"\x1b?\[(?:[0-9;]{0,20}m|[0-9]?K)")
 _ELIDED = frozenset({"...", "…", "[...]", "[…]"})
 _NOT_MEASURED = frozenset({"n/a", "na", "nan", "-", "null", "none"})
+_ESCAPED = str.maketrans({"\n": "\\n", '"': '\\"', "\\": "\\\\"})
 _NEWLINES = {"n": "\n", '"': '"', "\\": "\\"}
 
 
@@ -70,6 +72,11 @@ def parse_labels(text: str) -> dict[str, str]:
     return labels
 
 
+def label_text(labels: Mapping[str, str]) -> str:
+    """The text that `parse_labels` reads back as these labels."""
+    return ",".join(f'{name}="{value.translate(_ESCAPED)}"' for name, value in labels.items())
+
+
 @lru_cache(maxsize=4096)
 def _label_name(segment: str, first: bool) -> str:
     """The name in the text before a value: `gpu=`, `, gpu_uuid=`."""
@@ -92,7 +99,7 @@ def parse_value(text: str) -> float:
         value = float(text)
     except ValueError:
         raise BrokenLineError("the value is not a number") from None
-    if "_" in text:
+    if "_" in text or not text.isascii():  # Python would read 1_0 and other digits
         raise BrokenLineError("the value is not a number")
     return value
 
@@ -139,14 +146,15 @@ class Exposition:
                 except ValueError:
                     pass
                 else:
-                    if "_" not in tail[0]:
+                    if "_" not in tail[0] and tail[0].isascii():
                         yield Sample(number, name, text, labels_of[text], value, tail[0], "")
                         continue
-            sample = self._careful(number, line)
+            sample = self.sample(number, line)
             if sample:
                 yield sample
 
-    def _careful(self, number: int, line: str) -> Sample | None:
+    def sample(self, number: int, line: str) -> Sample | None:
+        """The sample of one line; None for a comment, a foreign line or one that is refused."""
         text = line.strip()
         if not text or text[0] == "#":
             return None
@@ -210,6 +218,8 @@ class Exposition:
                 if not mark:
                     raise
                 return self._split(head)
+            if len(self._labels) > _MAX_LABELS:
+                self._labels.clear()
             self._labels[text] = labels
         return text, labels, rest[end + 1 :].split()
 

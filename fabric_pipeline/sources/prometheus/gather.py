@@ -8,14 +8,13 @@ know any metric.
 from __future__ import annotations
 
 from datetime import datetime
-from math import isnan
 
-from fabric_pipeline.model.counters import is_blank
-from fabric_pipeline.model.records import Reading, ReadResult, UnknownFact
+from fabric_pipeline.model.records import MAX_TEXT, Reading, ReadResult, UnknownFact
 from fabric_pipeline.sources.base import Hints
 from fabric_pipeline.sources.prometheus.exposition import Sample, parse_time
+from fabric_pipeline.sources.prometheus.measure import Measure, Outcome
 
-_BLANK_WORDS = ("blank", "not found", "not supported", "not permitted")
+UNDATED = ("time of the earlier scrapes", "their lines carry no time stamps")
 
 
 class Gather:
@@ -35,7 +34,7 @@ class Gather:
         self._facts: set[tuple[str, str, str]] = set()
         self._last_scrape = 0
 
-    def instant(self, sample: Sample) -> tuple[datetime | None, object]:
+    def _instant(self, sample: Sample) -> tuple[datetime | None, object]:
         """Time of a sample, and a token that is equal for samples of one instant."""
         if sample.time_text:
             time = parse_time(sample.time_text)
@@ -48,28 +47,39 @@ class Gather:
         self._series.add(series)
         return self._hints.time, self.scrapes
 
-    def add(self, reading: Reading, instant: object, origin: str) -> None:
-        """Keep a reading unless the same instant already says this of this counter.
+    def take(self, sample: Sample, measure: Measure, outcome: Outcome) -> Reading:
+        """Keep what one sample says, unless the same instant already says this of this counter.
 
         Two spellings of one counter that disagree: the worse value (a link that is down, else the
         higher count) keeps the canonical name and the other one is kept raw.
         """
-        measured = reading.quality != "not_supported"
-        counter = (reading.counter if measured else "") or reading.counter_text
+        time, instant = self._instant(sample)
+        reading = _reading(sample, measure, outcome, time)
+        self.state_reason(measure, outcome)
+        is_measured = outcome.quality != "not_supported"
+        counter = (reading.counter if is_measured else "") or reading.counter_text
         place = (reading.node, reading.interface, reading.lane, reading.scope)
-        key = (instant, origin, measured, counter, *place)
+        key = (instant, measure.place.origin, is_measured, counter, *place)
         earlier = self._at.get(key)
         if earlier is None:
             self._at[key] = reading
         elif earlier.value == reading.value and earlier.counter == reading.counter:
             self.duplicates += 1
-            return
+            return reading
         elif _worse(reading, earlier):
             earlier.counter = ""
             self._at[key] = reading
         else:
             reading.counter = ""
         self.result.readings.append(reading)
+        return reading
+
+    def state_reason(self, measure: Measure, outcome: Outcome) -> None:
+        """State why a value measures nothing."""
+        if outcome.reason:
+            self.unknown(
+                measure.place.node, measure.place.device, measure.metric.what, outcome.reason
+            )
 
     def unknown(self, node: str, interface: str, what: str, reason: str) -> None:
         """State once that something is not known."""
@@ -83,30 +93,33 @@ class Gather:
         if self.scrapes > 1:
             for reading in self.result.readings[: self._last_scrape]:
                 if not reading.time_text:
-                    reading.time = None
-            self.unknown("", "", "time of the earlier scrapes", "their lines carry no time stamps")
+                    reading.time, reading.is_undated = None, True
+            self.unknown("", "", *UNDATED)
         if self.duplicates:
             self.result.facts["duplicate_values"] = self.duplicates
         return self.result
 
 
-def not_measured(value: float, value_text: str) -> str:
-    """Why a number measures nothing (blank sentinel, NaN, N/A), or "" for a real number."""
-    if isnan(value):
-        return f"the value is {value_text[:40]}"
-    if is_blank(value):
-        return f"the value {value_text[:40]} is the code for {_blank_word(value_text)}"
-    return ""
-
-
-def _blank_word(text: str) -> str:
-    digits = text.partition(".")[0]
-    if digits.isdecimal() and digits.isascii():
-        # The codes are 2^31 - 16, 2^63 - 16 and 2^47, each followed by three more.
-        offset = int(digits) % 16
-        if offset < len(_BLANK_WORDS):
-            return _BLANK_WORDS[offset]
-    return "blank or not supported"
+def _reading(sample: Sample, measure: Measure, outcome: Outcome, time: datetime | None) -> Reading:
+    return Reading(
+        line=sample.line,
+        counter_text=sample.name,
+        value_text=sample.value_text,
+        entity_text=sample.label_text[:MAX_TEXT],
+        time_text=sample.time_text,
+        node=measure.place.node,
+        interface=measure.place.interface,
+        link_type=measure.metric.link_type,
+        counter=outcome.counter,
+        value=outcome.value,
+        kind=measure.metric.kind,
+        quality=outcome.quality,
+        scope=measure.place.scope,
+        lane=measure.metric.lane,
+        time=time,
+        gpu_uuid=measure.place.gpu_uuid,
+        state=outcome.state,
+    )
 
 
 def _worse(new: Reading, old: Reading) -> bool:

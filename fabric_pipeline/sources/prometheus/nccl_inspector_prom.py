@@ -20,6 +20,7 @@ class NcclInspectorPromReader:
 
     format_id: ClassVar[str] = "nccl_inspector_prom"
     version: ClassVar[str] = "1"
+    set_wise: ClassVar[str] = "exposition"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "timings"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="NCCL Inspector, Prometheus text file",

@@ -14,7 +14,8 @@ from fabric_pipeline.model.records import CollectiveTiming
 from fabric_pipeline.sources.base import Hints
 from fabric_pipeline.sources.prometheus.entity import Entities, Entity
 from fabric_pipeline.sources.prometheus.exposition import BrokenLineError, Sample
-from fabric_pipeline.sources.prometheus.gather import Gather, not_measured
+from fabric_pipeline.sources.prometheus.gather import Gather
+from fabric_pipeline.sources.prometheus.measure import not_measured
 
 _METRIC = re.compile(
     r"nccl_(?P<kind>collective|p2p)_(?P<slow>slow_event_)?exec_time_"

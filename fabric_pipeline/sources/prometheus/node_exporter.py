@@ -20,15 +20,17 @@ class NodeExporterReader:
     """Prometheus text whose metrics begin with `node_`."""
 
     format_id: ClassVar[str] = "node_exporter"
-    version: ClassVar[str] = "1"
-    yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "timings"})
+    version: ClassVar[str] = "2"
+    set_wise: ClassVar[str] = "exposition"
+    yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "timings", "topology"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="node_exporter (infiniband, ethtool, netclass, pcidevice)",
         versions="not stated",
         recognised_by="Prometheus text whose metrics begin with `node_`",
         gives=(
             "InfiniBand port counters, states and rates, RDMA counters, Ethernet driver "
-            "statistics with lanes, carrier changes, PCIe width and generation"
+            "statistics with lanes, carrier changes, PCIe width and generation; socket and PCIe "
+            "switch of GPUs and network cards"
         ),
         traps=(
             (

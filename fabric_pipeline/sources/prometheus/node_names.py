@@ -24,7 +24,7 @@ class NodeRule:
     counter: str = ""
     place: str = "hca"
     kind: str = "cumulative"
-    factor: float = 1.0
+    divisor: float = 1.0
     decode: str = ""
     ceiling: bool = False
     lane: int | None = None
@@ -65,7 +65,7 @@ _INFINIBAND: dict[str, NodeRule] = {
     "state_id": NodeRule("link_up", kind="gauge", decode="state"),
     "physical_state_id": NodeRule("link_up", kind="gauge", decode="physical_state"),
     # Bytes per second to Gb/s
-    "rate_bytes_per_second": NodeRule("speed_gbps", kind="gauge", factor=8e-9),
+    "rate_bytes_per_second": NodeRule("speed_gbps", kind="gauge", divisor=1.25e8),
 }
 
 # Names of `ethtool -S`; node_exporter writes `received` and `transmitted` for `rx` and `tx`.
@@ -138,7 +138,7 @@ def _ethtool(short: str) -> NodeRule | None:
     statistic = "_".join(words.get(word, word) for word in short.split("_"))
     lane = _ETHTOOL_LANE.fullmatch(statistic)
     if lane:
-        return NodeRule("rx_lane_error", "netdev", lane=int(lane.group(1)))
+        return NodeRule("corrected_bits", "netdev", lane=int(lane.group(1)))
     counter = _ETHTOOL.get(statistic, "")
     if counter or _ETHTOOL_TROUBLE.search(statistic):
         return NodeRule(counter, "netdev")

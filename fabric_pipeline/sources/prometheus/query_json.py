@@ -7,6 +7,7 @@ decided where the text scrapes are read too.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from fabric_pipeline.sources.base import FormatNote, SourceFile
 from fabric_pipeline.sources.prometheus.exposition import (
     BrokenLineError,
     Sample,
+    label_text,
     parse_time,
     parse_value,
 )
@@ -36,6 +38,7 @@ class PrometheusQueryReader:
 
     format_id: ClassVar[str] = "prometheus_query_json"
     version: ClassVar[str] = "1"
+    set_wise: ClassVar[str] = "query_json"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events", "timings"})
     note: ClassVar[FormatNote] = FormatNote(
         tool="the query API of Prometheus and VictoriaMetrics",
@@ -76,24 +79,31 @@ class PrometheusQueryReader:
 
     def read(self, file: SourceFile) -> ReadResult:
         """All values of all series; a value's line is the line of its series where that is known."""
-        answers = _Answers(file)
-        for document in documents(file.text):
-            answers.take(document)
-        return answers.finish()
+        families = Families(file.hints)
+        answers = Answers(families, file.text)
+        return answers.finish(families.finish())
 
 
-class _Answers:
-    """Walks the documents of one file and feeds their samples to the families."""
+class Answers:
+    """Walks the documents of a text and feeds their samples to the families.
 
-    def __init__(self, file: SourceFile) -> None:
-        self._families = Families(file.hints)
+    `None` in the place of a series stands for one that is read elsewhere.
+    """
+
+    def __init__(self, families: Families, text: str) -> None:
+        self._families = families
         self._rejected: list[RejectedLine] = []
         self._unnamed: list[dict[str, Any]] = []
-        self._line_starts = [found.end() for found in re.finditer("\n", file.text)]
-        self._series_starts = [found.start() for found in _SERIES.finditer(file.text)]
+        self._line_starts = [found.end() for found in re.finditer("\n", text)]
+        self._series_starts = [found.start() for found in _SERIES.finditer(text)]
         self._seen = 0
+        for document in documents(text):
+            self._take(document)
+        if self._unnamed:
+            reason = "the query's function dropped the metric name, so the values keep no meaning"
+            families.gather.unknown("", "", "series without a metric name", reason)
 
-    def take(self, document: JsonDocument) -> None:
+    def _take(self, document: JsonDocument) -> None:
         """Use one JSON value; anything of unknown shape is stated, not dropped."""
         line = self._line_at(document.start)
         if document.broken:
@@ -101,12 +111,8 @@ class _Answers:
         for answer in document.values:
             self._answer(line, answer)
 
-    def finish(self) -> ReadResult:
+    def finish(self, result: ReadResult) -> ReadResult:
         """The families' result with the refused parts and the nameless series."""
-        if self._unnamed:
-            reason = "the query's function dropped the metric name, so the values keep no meaning"
-            self._families.gather.unknown("", "", "series without a metric name", reason)
-        result = self._families.finish()
         result.rejected.extend(self._rejected)
         if self._unnamed:
             result.facts["unnamed_series"] = self._unnamed
@@ -137,7 +143,8 @@ class _Answers:
             self._families.gather.unknown("", "", "everything the query asked for", reason)
         else:
             for series in result:
-                self._series(line, series)
+                if series is not None:
+                    self._series(line, series)
 
     def _complaints(self, line: int, answer: dict[str, Any]) -> None:
         unknown = self._families.gather.unknown
@@ -162,23 +169,21 @@ class _Answers:
         if not name:
             self._nameless(labels, pairs)
             return
-        label_text = ",".join(f'{key}="{value}"' for key, value in labels.items())
+        text = label_text(labels)
         if not pairs:
-            self._reject(
-                line, f"{name}{{{label_text}}}", "a series holds a value or a list of values"
-            )
+            self._reject(line, f"{name}{{{text}}}", "a series holds a value or a list of values")
         for pair in pairs:
-            self._sample(line, name, label_text, labels, pair)
+            self._sample(line, name, text, labels, pair)
 
-    def _sample(
-        self, line: int, name: str, label_text: str, labels: dict[str, str], pair: Any
-    ) -> None:
+    def _sample(self, line: int, name: str, series: str, labels: dict[str, str], pair: Any) -> None:
+        shown = json.dumps(pair, separators=(",", ":"), ensure_ascii=False)
         try:
-            stamp, text = _time_and_value(pair)
+            stamp, text = time_and_value(pair)
             value = parse_value(text)
-            self._families.add(Sample(line, name, label_text, labels, value, text, stamp))
+            shown = f"{text} {stamp}"
+            self._families.add(Sample(line, name, series, labels, value, text, stamp))
         except BrokenLineError as broken:
-            self._reject(line, f"{name}{{{label_text}}} {pair}", str(broken))
+            self._reject(line, f"{name}{{{series}}} {shown}", str(broken))
 
     def _nameless(self, labels: dict[str, str], pairs: list[Any]) -> None:
         if len(self._unnamed) < _MAX_UNNAMED:
@@ -212,7 +217,7 @@ def _pairs(series: dict[str, Any]) -> Iterator[Any]:
         yield from values
 
 
-def _time_and_value(pair: Any) -> tuple[str, str]:
+def time_and_value(pair: Any) -> tuple[str, str]:
     """Text of the time in seconds and of the value; raises `BrokenLineError`."""
     if not isinstance(pair, list) or len(pair) != 2:
         raise BrokenLineError("a value stands with its time in a list of two")

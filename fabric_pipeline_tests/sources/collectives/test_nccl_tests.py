@@ -230,3 +230,14 @@ def test_a_rendered_table_reads_back(rows: list[tuple[int, float]]) -> None:
     read = [(t.bytes, t.duration_us) for t in out.timings if t.variant == "in_place"]
     assert read == rows
     assert not out.rejected
+
+
+def test_rows_without_the_reduction_that_their_header_names(make_file: MakeFile) -> None:
+    head = "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+    text = head + " 1048576 262144 float 50.00 20.97 18.35 N/A 40.00 26.21 22.94 N/A\n"
+    result = NcclTestsReader().read(make_file(text))
+    assert not result.rejected
+    assert [(t.variant, t.duration_us, t.busbw_gbs) for t in result.timings] == [
+        ("out_of_place", 50.0, 18.35),
+        ("in_place", 40.0, 22.94),
+    ]

@@ -113,3 +113,44 @@ def test_rendered_link_error_reads_back_equal(
     assert event.interface == f"pci-0002:{bus:02x}:00.0/nvlink-{link}"
     assert (event.details["words"], event.details["unit"]) == (words, unit)
     assert event.seconds == pytest.approx(seconds + 1e-6)
+
+
+EXPORT = """__CURSOR=s=5;i=1
+_HOSTNAME=beech-07
+__REALTIME_TIMESTAMP=1770000000250000
+_TRANSPORT=kernel
+MESSAGE=NVRM: Xid (PCI:0000:4e:00): 74, NVLink: fatal error detected on link 6(0x10000, 0x0, 0x0)
+
+MESSAGE=mlx5_core 0000:5e:00.0 ens4: Link down
+_TRANSPORT=kernel
+_HOSTNAME=beech-08
+__REALTIME_TIMESTAMP=1770000004250000
+"""
+
+
+def test_a_journal_export_gives_each_message_its_host_and_time(read_log: ReadLog) -> None:
+    result = read_log(EXPORT)
+    found = [(e.line, e.node, e.interface, str(e.time), e.text[:8]) for e in result.events]
+    assert found == [
+        (5, "beech-07", "pci-0000:4e:00.0/nvlink-6", "2026-02-02 02:40:00.250000+00:00", "MESSAGE="),
+        (7, "beech-08", "ens4", "2026-02-02 02:40:04.250000+00:00", "MESSAGE="),
+    ]  # fmt: skip
+    assert result.facts["observed_s"] == 4.0
+    assert result.unknown == []
+
+
+def test_a_journal_export_of_other_programs_is_no_kernel_log(tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    path.write_text("__REALTIME_TIMESTAMP=1770000000250000\n_TRANSPORT=stdout\nMESSAGE=hello\n\n")
+    assert KernelLogReader().score(SourceFile(path, "export")) == 0
+
+
+def test_a_hot_network_card_is_noted_and_accuses_nothing(read_log: ReadLog) -> None:
+    (event,) = read_log(
+        "[9.5] mlx5_core 0000:5e:00.0: temp_warn:208:(pid 0): High temperature on sensors with bit set 0 1\n"
+    ).events
+    assert (event.kind, event.interface, event.role) == (
+        "nic_over_temperature",
+        "pci-0000:5e:00.0",
+        "context",
+    )

@@ -63,7 +63,7 @@ def test_longer_lists_of_newer_gpus(tmp_path: Path) -> None:
         "Effective BER": ("effective_ber", "15e-255", 0.0),
         "Symbol BER": ("symbol_ber", "3e-9", 3e-9),
         "Symbol Errors": ("symbol_error", "7", 7.0),
-        "FEC Errors - 1": ("FEC Errors - 1", "36140749276", 36140749276.0),
+        "FEC Errors - 1": ("fec_bin_1", "36140749276", 36140749276.0),
         "Raw BER Total": ("Raw BER Total", "2060", 2060.0),
     }
     text = "GPU 0: NVIDIA GB300\n" + "".join(f"\t Link 1: {k}: {v[1]}\n" for k, v in rows.items())
@@ -83,6 +83,7 @@ def test_total_recoveries_count_only_without_parts(tmp_path: Path) -> None:
         " Link 0: Lane 2: CRC Errors: 5\n",
         " Link 0:\n   Lane 2: CRC Errors: 5\n",
         " Link 0:\n   Lane 2: 5\n",
+        " Link 0, Lane 2: CRC Error: 5\n",
     ],
 )
 def test_counts_of_a_lane(tmp_path: Path, rows: str) -> None:
@@ -90,6 +91,14 @@ def test_counts_of_a_lane(tmp_path: Path, rows: str) -> None:
         read(READER, tmp_path, HEAD + " Link 1: CRC Errors: 0\n" + rows), "gpu2/nvlink-0", "crc"
     )
     assert (reading.lane, reading.scope, reading.value) == (2, "lane", 5.0)
+
+
+def test_throughput_of_a_link_is_counted_in_bytes(tmp_path: Path) -> None:
+    rows = " Link 3: Data Tx: 7 KiB\n Link 3: Data Rx: N/A\n Link 3: Raw Tx: 9 KiB\n"
+    result = read(READER, tmp_path, HEAD + rows)
+    assert one(result, "gpu2/nvlink-3", "tx_bytes").value == 7 * 1024
+    assert one(result, "gpu2/nvlink-3", "rx_bytes").quality == "not_supported"
+    assert ("gpu2/nvlink-3", "Raw Tx") in values(result)
 
 
 def test_loop_banners_name_the_gpu_where_no_header_does(tmp_path: Path) -> None:

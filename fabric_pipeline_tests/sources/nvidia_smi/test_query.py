@@ -237,3 +237,34 @@ def test_rendered_cards_read_back_from_both_forms(
             assert found[f"gpu{gpu}/pcie", "pcie_gen"] == int(card.gen)
             assert found[f"gpu{gpu}/pcie", "width"] == int(card.width[:-1])
             assert found[f"gpu{gpu}", "performance_state"] == int(card.state[1:])
+
+
+UNHEALTHY = {
+    "Summary": ("summary", "Unhealthy"),
+    "Bandwidth": ("bandwidth", "Degraded"),
+    "Route Recovery in progress": ("route_recovery_in_progress", "True"),
+    "Route Unhealthy": ("route_unhealthy", "False"),
+    "Access Timeout Recovery": ("access_timeout_recovery", "N/A"),
+    "Incorrect Configuration": ("incorrect_configuration", "None"),
+}
+
+
+@pytest.mark.parametrize("reader", [TEXT, XML])
+def test_what_a_gpu_says_of_its_fabric_is_noted_part_by_part(
+    tmp_path: Path, reader: Reader
+) -> None:
+    if reader is TEXT:
+        rows = "".join(f"            {name} : {value}\n" for name, (_, value) in UNHEALTHY.items())
+        text = as_text([Card()]) + f"    Fabric\n        CliqueId : 7\n        Health\n{rows}"
+    else:
+        tags = "".join(f"<{tag}>{value}</{tag}>" for tag, value in UNHEALTHY.values())
+        fabric = f"<fabric><cliqueId>7</cliqueId><health>{tags}</health></fabric></gpu>"
+        text = as_xml([Card()]).replace("</gpu>", fabric)
+    result = read(reader, tmp_path, text)
+    assert [(e.kind, e.severity, e.role) for e in result.events] == [
+        ("fabric_health", "watch", "context"),
+        ("fabric_bandwidth", "warning", "cause"),
+        ("fabric_route_recovery", "watch", "context"),
+    ]
+    (facts,) = result.facts["gpus"].values()
+    assert facts["fabric_clique"] == "7"

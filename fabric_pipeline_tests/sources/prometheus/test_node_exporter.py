@@ -84,7 +84,7 @@ def test_state_that_states_nothing_is_unknown(tmp_path: Path) -> None:
     [
         ("received_symbol_err_phy", "symbol_error", None),
         ("received_corrected_bits_phy", "corrected_bits", None),
-        ("received_err_lane_2_phy", "rx_lane_error", 2),
+        ("received_err_lane_2_phy", "corrected_bits", 2),
         ("link_down_events_phy", "link_downed", None),
         ("transmitted_discards_phy", "tx_discards", None),
         ("received_errors_total", "rx_errors", None),
