@@ -7,55 +7,40 @@ read, stored or drawn here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fabric_pipeline.detect.link_state.evaluate import evaluate_link_state
 from fabric_pipeline.detect.port_counters.evaluate import evaluate_port_snapshots
 from fabric_pipeline.detect.port_state.evaluate import evaluate_port_state
 from fabric_pipeline.detect.spikes.evaluate import Spike
-from fabric_pipeline.detect.stragglers.evaluate import Straggler
 from fabric_pipeline.detect.sweeps.evaluate import judge_sweeps
 from fabric_pipeline.detect.sweeps.job_events import judge_job_events
 from fabric_pipeline.diagnose.alternatives import alternatives
-from fabric_pipeline.diagnose.correlate import Correlation
 from fabric_pipeline.diagnose.event_roles import judge_events
+from fabric_pipeline.diagnose.evidence import Evidence
+from fabric_pipeline.diagnose.gpu_sums import note_sums, sum_of_links, unread_links
 from fabric_pipeline.diagnose.isolate import hold_responsible
 from fabric_pipeline.diagnose.link_cases import LinkCase, link_cases
 from fabric_pipeline.diagnose.link_findings import link_finding
+from fabric_pipeline.diagnose.machines import by_machine, unnamed_hosts
 from fabric_pipeline.diagnose.merge import merge_findings
 from fabric_pipeline.diagnose.slow_places import slow_places
 from fabric_pipeline.diagnose.state_effects import explain_by_state, state_findings
 from fabric_pipeline.diagnose.straggler_findings import straggler_findings
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
 from fabric_pipeline.diagnose.verdict import verdict
+from fabric_pipeline.diagnose.witnesses import (
+    add_witnesses,
+    contradictions,
+    note_links_up,
+    settled,
+    told,
+)
 from fabric_pipeline.model.components import parse_component
 from fabric_pipeline.model.findings import Finding
-from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, Run, UnknownFact
-from fabric_pipeline.model.topology import Topology
+from fabric_pipeline.model.records import UnknownFact
 
 PORT_LINKS = frozenset({"infiniband", "roce", "ethernet"})
-
-
-@dataclass(slots=True)
-class Evidence:
-    """All that was detected. `sweeps` are timings without start times; `port_snapshots` are counters
-    of network ports without a time span; `states` state readings where they change.
-    """
-
-    spikes: Sequence[Spike] = ()
-    stragglers: Sequence[Straggler] = ()
-    correlations: Sequence[Correlation] = ()
-    events: Sequence[FabricEvent] = ()
-    states: Sequence[Reading] = ()
-    port_snapshots: Sequence[Reading] = ()
-    sweeps: Sequence[CollectiveTiming] = ()
-    runs: Sequence[Run] = ()
-    absences: Sequence[Finding] = ()
-    unknown: Sequence[UnknownFact] = ()
-    topology: Topology = field(default_factory=Topology)
-    has_timing: bool = False
-    timed_nodes: frozenset[str] = frozenset()
-    has_measurements: bool = False
 
 
 @dataclass(slots=True)
@@ -68,16 +53,36 @@ class Diagnosis:
 
 
 def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagnosis:
-    """Judge all evidence together."""
+    """Judge all evidence together, that of machines without a name each by itself."""
     limits = limits or IsolationLimits()
+    found: list[Finding] = []
+    unknown = [*evidence.unknown, *unnamed_hosts(evidence.machines)]
+    for machine, part in by_machine(evidence):
+        said, gaps = _judged(part, limits)
+        for finding in said:
+            finding.machine = machine
+        found += said
+        unknown += gaps
+    findings = merge_findings(found, evidence.topology)
+    add_witnesses(findings, evidence.witnesses, evidence.topology)
+    unknown += note_links_up(findings, evidence.states, evidence.formats, evidence.topology)
+    unknown += told(contradictions(evidence.witnesses, evidence.topology))
+    answer = verdict(findings, evidence.has_measurements)
+    return Diagnosis(findings, unknown, answer)
+
+
+def _judged(evidence: Evidence, limits: IsolationLimits) -> tuple[list[Finding], list[UnknownFact]]:
+    """Findings and gaps of evidence that may be compared with each other."""
     links = [link.attributes for link in evidence.topology.links]
     cases = link_cases(judged_here(evidence.spikes), evidence.correlations, evidence.topology)
+    note_sums(cases)
     explained = hold_responsible(cases, evidence.correlations)
     found = _link_findings(cases, evidence, limits)
     found += _far_end_symptoms(found)
     found += judge_events(evidence.events) + judge_job_events(evidence.events)
-    found += evaluate_link_state(evidence.states) + evaluate_port_state(evidence.states, links)
-    found += state_findings(evidence.correlations, evidence.states, found, evidence.topology)
+    states = settled(evidence.states, evidence.formats, evidence.topology)
+    found += evaluate_link_state(states) + evaluate_port_state(states, links)
+    found += state_findings(evidence.correlations, states, found, evidence.topology)
     explained |= explain_by_state(
         found, evidence.stragglers, explained, evidence.topology, evidence.correlations
     )
@@ -91,9 +96,8 @@ def diagnose(evidence: Evidence, limits: IsolationLimits | None = None) -> Diagn
     ports = evaluate_port_snapshots(evidence.port_snapshots, links)
     sweeps = judge_sweeps(evidence.sweeps, evidence.events, evidence.runs)
     found += [*ports.findings, *sweeps.findings, *evidence.absences]
-    findings = merge_findings(found, evidence.topology)
-    answer = verdict(findings, evidence.has_measurements)
-    return Diagnosis(findings, [*evidence.unknown, *ports.unknown, *sweeps.unknown], answer)
+    gaps = [gap for case in cases for gap in unread_links(case, cases)]
+    return found, [*ports.unknown, *sweeps.unknown, *gaps]
 
 
 def _link_findings(
@@ -103,7 +107,9 @@ def _link_findings(
     places = slow_places(evidence.correlations)
     for case in cases:
         finding = link_finding(case, evidence.stragglers, _is_timed(case, evidence), limits)
-        if finding is not None:
+        if finding is not None and case.links_of_sum:
+            found.append(sum_of_links(finding, case))
+        elif finding is not None:
             finding.alternatives += alternatives(case, cases, evidence.stragglers, places)
             found.append(finding)
     return found

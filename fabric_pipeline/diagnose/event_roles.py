@@ -59,6 +59,7 @@ def judge_events(events: Sequence[FabricEvent]) -> list[Finding]:
     _teardown(sheet)
     judge_ports(sheet)
     _devices(sheet)
+    _fabric_health(sheet)
     _diagnostics(sheet)
     _leftovers(sheet)
     order = {"cause": 0, "symptom": 1, "context": 2}
@@ -228,6 +229,25 @@ def _devices(sheet: EventSheet) -> None:
             finding_of(
                 group, "nic_failed", "warning", "cause", reason, rules=["event.nic_failed"],
                 alternatives=["PCIe path of the card", "firmware of the card"],
+            ),
+        )  # fmt: skip
+
+
+def _fabric_health(sheet: EventSheet) -> None:
+    """A GPU that states itself that its NVLink bandwidth or routes are degraded names no link."""
+    events = sheet.open_events(
+        lambda e: e.kind in ("fabric_bandwidth", "fabric_route") and e.severity not in _WATCH
+    )
+    for group in group_by(events, lambda e: (host_of(e), e.interface)):
+        said = ", ".join(dict.fromkeys(event.text[:80] for event in group))
+        reason = (
+            f"The GPU reports of its NVLink fabric {said} {times_text(group)}; no link is named."
+        )
+        sheet.add(
+            group,
+            finding_of(
+                group, "nvlink_fabric_degraded", "warning", "cause", reason,
+                rules=["event.fabric_health"], alternatives=["a link of this GPU", "NVSwitch"],
             ),
         )  # fmt: skip
 

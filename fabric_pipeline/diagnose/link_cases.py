@@ -26,6 +26,7 @@ class LinkCase:
 
     `guilty_of`, `suspected_of` and `outweighed_by` are filled in by isolation: runs it is held responsible
     for, runs it may slow without being sure enough, and the better candidates where its errors fit slow time that these explain already.
+    `links_of_sum`: for a sum over a whole GPU, the links of it that were counted by themselves and are bad, the worst first.
     """
 
     component: str
@@ -37,6 +38,7 @@ class LinkCase:
     suspected_of: list[Correlation] = field(default_factory=list)
     sympathetic: list[str] = field(default_factory=list)
     outweighed_by: list[str] = field(default_factory=list)
+    links_of_sum: list[str] = field(default_factory=list)
 
     @property
     def hits(self) -> list[RuleHit]:

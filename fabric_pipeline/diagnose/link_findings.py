@@ -15,6 +15,7 @@ from fabric_pipeline.diagnose.correlate import Correlation
 from fabric_pipeline.diagnose.count_words import count_words
 from fabric_pipeline.diagnose.link_cases import LinkCase
 from fabric_pipeline.diagnose.thresholds import IsolationLimits
+from fabric_pipeline.diagnose.witnesses import SAME_COUNTER
 from fabric_pipeline.model.components import component_id, parse_component
 from fabric_pipeline.model.findings import EvidenceRef, Finding
 
@@ -181,7 +182,7 @@ def _worst_spike(case: LinkCase) -> Spike:
 def end_totals(spikes: Iterable[Spike]) -> dict[str, tuple[float, bool]]:
     """Counter -> (count, is it a lower bound) of the end that counted more.
 
-    Ends, and GPUs that were exchanged, are never added up.
+    Ends, and GPUs that were exchanged, are never added up. Two names of one counter are one count.
     """
     per_end: dict[tuple[str, ...], tuple[float, bool]] = {}
     for spike in spikes:
@@ -192,6 +193,9 @@ def end_totals(spikes: Iterable[Spike]) -> dict[str, tuple[float, bool]]:
     for (counter, *_), (count, bound) in per_end.items():
         if counter not in totals or count > totals[counter][0]:
             totals[counter] = (count, bound)
+    for name, same in SAME_COUNTER.items():
+        if name in totals and same in totals:
+            del totals[same if totals[name][0] >= totals[same][0] else name]
     return totals
 
 
@@ -213,8 +217,20 @@ def _counts(case: LinkCase) -> str:
         )
     ]
     rates = [s.rate_per_hour for s in case.spikes if s.rate_per_hour]
-    rate = f", up to {max(rates):.0f} per hour" if rates else " as totals without a time span"
+    rate = f", up to {max(rates):.0f} per hour" if rates else _without_rate(case)
     return f"{case.component} counted {'; '.join(parts)}{rate}."
+
+
+def _without_rate(case: LinkCase) -> str:
+    """Growth between captures is sure where there were several, its rate never."""
+    grown = [spike for spike in case.spikes if spike.is_growth]
+    if not grown:
+        return " as totals without a time span"
+    values = (h.value for s in grown for h in s.hits if h.rule_id == "snapshot_total")
+    totals = f" ({'; '.join(dict.fromkeys(values))})" if any(s.hits for s in grown) else ""
+    if len(grown) < len(case.spikes):
+        return f" as totals, or between captures, without a time span{totals}"
+    return f" between captures{totals}; the time between them is not stated, so a rate is not known"
 
 
 def _bound_text(case: LinkCase) -> str:
@@ -288,6 +304,7 @@ def _spike_text(spike: Spike) -> str:
     # A switch port stands for itself; `unknown:` in front of it would read as if something were missing.
     place = f"{spike.node}:{spike.interface}" if spike.node else spike.interface
     bound = "at least " if spike.is_lower_bound else ""
+    span = " between captures" if spike.is_growth else span
     return (
         f"{place} counted {bound}{count_words(spike.counter, spike.events)} ({spike.counter}){span}"
     )

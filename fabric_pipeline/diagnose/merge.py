@@ -32,19 +32,20 @@ def merge_findings(findings: Iterable[Finding], topology: Topology) -> list[Find
     """Join accusations of one link, make lesser findings on it symptoms, order by weight."""
     groups: dict[tuple[str, bool], list[Finding]] = {}
     for finding in findings:
-        finding.component = topology.resolve(finding.component)
+        if not finding.machine:
+            finding.component = topology.resolve(finding.component)
         groups.setdefault((_key(finding, topology), finding.is_link), []).append(finding)
     merged: list[Finding] = []
-    named_now: dict[str, str] = {}
+    named_now: dict[tuple[str, str], str] = {}
     for group in groups.values():
-        names = {finding.component for finding in group if finding.accuses}
+        names = {(one.machine, one.component) for one in group if one.accuses}
         joined = _merge_group(group, topology)
         named_now |= dict.fromkeys(names, joined[0].component)
         merged += joined
     for finding in merged:
         if finding.cause:  # a symptom must still find its cause under the name that was chosen
-            cause = topology.resolve(finding.cause)
-            finding.cause = named_now.get(cause, cause)
+            cause = finding.cause if finding.machine else topology.resolve(finding.cause)
+            finding.cause = named_now.get((finding.machine, cause), cause)
     return sorted(merged, key=_weight)
 
 
@@ -53,7 +54,8 @@ def _merge_group(group: list[Finding], topology: Topology) -> list[Finding]:
     if not accusing:
         return group
     head = _joined(accusing)
-    head.far_end = head.far_end or topology.far_end(head.component)
+    if not head.machine:
+        head.far_end = head.far_end or topology.far_end(head.component)
     for finding in group:
         if finding.accuses:
             continue
@@ -77,7 +79,7 @@ def _joined(accusing: list[Finding]) -> Finding:
     for other in accusing:
         if other is head:
             continue
-        head.reason = f"{head.reason} {other.reason}"
+        head.reason = f"{head.reason} {_told_of(other, head)}"
         head.evidence += [ref for ref in other.evidence if ref not in head.evidence]
         head.rules += [rule for rule in other.rules if rule not in head.rules]
         head.numbers = _joined_numbers(head.numbers, other.numbers)
@@ -90,6 +92,15 @@ def _joined(accusing: list[Finding]) -> Finding:
         if _lane(other) is not None and _lane(head) is None and _same_end(head, other):
             head.component = other.component
     return head
+
+
+def _told_of(other: Finding, head: Finding) -> str:
+    """What else accuses the link; what was seen at its other end says so."""
+    plain = parse_component(other.component)
+    end = component_id(plain.node, plain.interface)
+    if _same_end(head, other) or plain.interface in other.reason or end in other.reason:
+        return other.reason
+    return f"At its other end, {end}: {other.reason}"
 
 
 def _joined_numbers(head: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +121,8 @@ def _joined_numbers(head: dict[str, Any], other: dict[str, Any]) -> dict[str, An
 def _key(finding: Finding, topology: Topology) -> str:
     parsed = parse_component(finding.component)
     plain = component_id(parsed.node, parsed.interface)
+    if finding.machine:
+        return f"{finding.machine}|{plain}" + ("" if parsed.interface else f"|{finding.kind}")
     if not parsed.interface:
         return f"{plain}|{finding.kind}"  # a whole node or nothing known: never joined across kinds
     return topology.link_key(plain)

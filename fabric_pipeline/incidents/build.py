@@ -95,13 +95,18 @@ def build_incidents(findings: Sequence[Finding], context: Context) -> list[Incid
 
     Causes come first, then the heavier severity, then what cost more GPU-hours; else the order of the findings.
     """
-    symptoms: dict[str, list[Finding]] = {}
+    symptoms: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding.cause:
-            symptoms.setdefault(finding.cause, []).append(finding)
+            symptoms.setdefault((finding.machine, finding.cause), []).append(finding)
     together = _accused_together(findings)
     records = [
-        _record(finding, symptoms.get(finding.component, []), context, together.get(id(finding), 0))
+        _record(
+            finding,
+            symptoms.get((finding.machine, finding.component), []),
+            context,
+            together.get(id(finding), 0),
+        )
         for finding in findings
         if not finding.cause and _stands_alone(finding)
     ]
@@ -137,7 +142,8 @@ def incident_id(finding: Finding, context: Context) -> str:
         if not parsed.interface and not parsed.node
         else ""
     )
-    text = "|".join((scope, context.topology.link_key(plain), family, runs))
+    parts = (scope, context.topology.link_key(plain), family, runs, finding.machine)
+    text = "|".join(parts if finding.machine else parts[:-1])
     return f"INC-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -168,7 +174,9 @@ def _record(
     finding: Finding, symptoms: Sequence[Finding], context: Context, together: int
 ) -> IncidentRecord:
     fault = fault_type_of(finding)
-    failing = failing_links(finding, fault, symptoms, context.topology)
+    # A map has one node without a name at most, and this may be another machine than that one.
+    topology = Topology() if finding.machine else context.topology
+    failing = failing_links(finding, fault, symptoms, topology)
     record = IncidentRecord(
         incident_id=incident_id(finding, context),
         drop=context.drop,
@@ -182,7 +190,7 @@ def _record(
         severity=_SEVERITY[finding.severity],
         ticket_priority=_priority(finding),
         summary=summary(finding, fault, together),
-        reasoning=[*reasoning(finding), *failing_text(finding, failing, context.topology)],
+        reasoning=[*reasoning(finding), *failing_text(finding, failing, topology)],
         would_change_the_verdict=would_change(finding, fault),
         confidence=confidence(finding),
         evidence_grade=evidence_grade(finding),
@@ -193,9 +201,9 @@ def _record(
         rules=[_rule(rule) for rule in finding.numbers.get("rules") or []],
         repeat_count=context.repeats.get(finding.component, 0),
         evidence=[_evidence(n, ref, context) for n, ref in enumerate(finding.evidence, 1)],
-        figures=figures_of(finding, context.drop, context.topology),
-        **_where(finding, fault, context.topology),
-        **_effect(finding.numbers, more_numbers(finding, failing, together, context.topology)),
+        figures=figures_of(finding, context.drop, topology),
+        **_where(finding, fault, topology),
+        **_effect(finding.numbers, more_numbers(finding, failing, together, topology)),
     )
     return record.model_copy(update={"evidence_sha256": evidence_hash(record)})
 

@@ -59,6 +59,14 @@ def component_id(node: str, interface: str, lane: int | None = None) -> str:
     return Component(node, interface, lane).id
 
 
+def is_unnamed(node: str, interface: str) -> bool:
+    """True for a link end that only its host could tell from others, where no source states the host.
+
+    Ports of switches are named by their fabric; a host without a device name says no more.
+    """
+    return not interface or (not node and "/port-" not in interface)
+
+
 def gpu_index(interface: str) -> int | None:
     """GPU index named by an interface such as `gpu5/nvlink-11`, else None."""
     found = _GPU.match(interface)

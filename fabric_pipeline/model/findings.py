@@ -34,6 +34,7 @@ class Finding:
     cable ticket. `cause` names the component this is a symptom of. `summary` is the reason in one short sentence
     ("" when the first sentence of `reason` does). `numbers` hold every figure that
     `reason` mentions; `rules` the ids of the rules that fired; `alternatives` what else was weighed.
+    `machine` tells apart machines that no source names, "" when there is one or it is named.
     """
 
     component: str
@@ -53,6 +54,7 @@ class Finding:
     rules: list[str] = field(default_factory=list)
     alternatives: list[str] = field(default_factory=list)
     summary: str = ""
+    machine: str = ""
 
     @property
     def accuses(self) -> bool:

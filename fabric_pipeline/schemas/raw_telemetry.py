@@ -25,6 +25,7 @@ QUALITIES = (
     "clock_skew",
     "not_supported",
     "absent",
+    "other_witness",
 )
 
 TABLE = Table(

@@ -13,6 +13,7 @@ from typing import Any
 from fabric_pipeline.diagnose.diagnose import diagnose
 from fabric_pipeline.incidents.build import Context, build_incidents
 from fabric_pipeline.incidents.record import IncidentRecord, Place
+from fabric_pipeline.model.captures import in_capture_order
 from fabric_pipeline.model.components import device_of, parse_component
 from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.model.topology import Topology
@@ -86,7 +87,7 @@ def _prepare(connection: Any, kept: Kept) -> None:
         connection,
         "drop_files",
         (("file", "VARCHAR"), ("file_no", "INTEGER")),
-        [(file, number) for number, file in enumerate(files)],
+        [(file, number) for number, file in enumerate(in_capture_order(files))],
     )
 
 

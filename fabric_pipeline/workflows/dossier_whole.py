@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric_pipeline.errors import NotFoundError
+from fabric_pipeline.model.captures import in_capture_order
 from fabric_pipeline.model.records import Run
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.drop_meta import DROP_YAML
@@ -107,7 +108,9 @@ def load_files(connection: Any, folder: Path) -> WholeDrop:
         "(file varchar, file_no integer, file_sha256 varchar)"
     )
     columns = (("file", "VARCHAR"), ("file_no", "INTEGER"), ("file_sha256", "VARCHAR"))
-    rows = [(file, number, sha256) for number, (file, sha256) in enumerate(files)]
+    known = dict(files)
+    names = in_capture_order(list(known))
+    rows = [(file, number, known[file]) for number, file in enumerate(names)]
     insert_columns(connection, "drop_files", columns, rows)
     runs = [_run(one) for one in facts["runs"]]
     return WholeDrop(str(facts["cluster"]), files, runs)

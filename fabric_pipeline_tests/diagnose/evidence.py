@@ -39,7 +39,8 @@ def spike(
     at_s = changes.pop("at_s", 600.0)
     made = Spike(
         parsed.node, parsed.interface, parsed.lane, "nvlink", counter, "", "link", COUNTERS[counter].error_class, COUNTERS[counter].class_basis, 1,
-        None if at_s is None else at(at_s), None if at_s is None else at(at_s + 600), events, None if at_s is None else 600.0, events, 3600.0,
+        None if at_s is None else at(at_s), None if at_s is None else at(at_s + 600), events, None if at_s is None else 600.0,
+        0.0 if at_s is None else events, 3600.0,
         0.1, 30.0, 17, 0.0, "burst", False, [hit("replay_plain_limit", "warning")], "counters.csv", 12, 30,
     )  # fmt: skip
     return replace(made, **changes)

@@ -122,6 +122,22 @@ def test_card_that_does_not_answer_is_a_bad_port() -> None:
     assert about([finding], "n1:ens4np0").kind == "nic_failed"
 
 
+def test_a_gpu_that_reports_a_degraded_fabric_is_accused_without_a_link() -> None:
+    (finding,) = judge_events(
+        [
+            event("fabric_bandwidth", "gpu3", role="cause", severity="warning"),
+            event("fabric_route", "gpu3", role="cause", severity="warning", line=2),
+        ]
+    )
+    assert (finding.kind, finding.component, finding.accuses) == (
+        "nvlink_fabric_degraded",
+        "n1:gpu3",
+        True,
+    )
+    (note,) = judge_events([event("fabric_state", "gpu3")])
+    assert not note.accuses
+
+
 _KINDS = st.sampled_from(
     ["xid", "sxid", "link_down", "link_up", "aer_corrected", "aer_uncorrected", "gpu_lost", "cable_error",
      "cable_unplugged", "pcie_link_down", "peermem_error", "threshold_exceeded", "unheard_of"]

@@ -76,6 +76,7 @@ def pcie_findings(states: NodeStates, limits: LinkStateLimits) -> list[Finding]:
 
 def _links(states: NodeStates, quantity: _Quantity) -> list[_Link]:
     links = []
+    only = _only_product(states)
     for interface in states.interfaces(quantity.counter):
         history = states.series[interface, quantity.counter]
         kind = history[-1].reading.link_type or link_type_of(interface)
@@ -85,11 +86,22 @@ def _links(states: NodeStates, quantity: _Quantity) -> list[_Link]:
         now = history[-1].reading
         same = [state for state in history if same_place(states.node, state.reading, now)]
         best = max(same, key=lambda state: state.value)
-        product = product_of(now)
+        product = product_of(now) or (only if gpu_index(interface) is not None else "")
         group = f"{product}|{maximum}" if product or gpu_index(interface) is not None else interface
         since_when = since_of(same, best.value)
         links.append(_Link(interface, history[-1], best, since_when, maximum, group))
     return links
+
+
+def _only_product(states: NodeStates) -> str:
+    """The model of the node's GPUs where one is stated, for tools that state none; "" for several."""
+    models = {
+        product_of(state.reading)
+        for (interface, _), history in states.series.items()
+        for state in history
+        if gpu_index(interface) is not None
+    } - {""}
+    return models.pop() if len(models) == 1 else ""
 
 
 # --- width -----------------------------------------------------------------------------------

@@ -27,7 +27,8 @@ class Counted:
     of earlier intervals included; `is_largest` says that no interval of its series holds more;
     `persistent_windows` the most windows with errors of any 30. `window_*`,
     `expected` and `q_value` describe its most surprising window, `sibling_*` the whole series' rate
-    where it is an outlier among its siblings.
+    where it is an outlier among its siblings. `whole_total` is where the counter stands, when `events` are
+    what it grew by between captures without a time span.
     """
 
     counter: str
@@ -52,6 +53,7 @@ class Counted:
     sibling_median_per_hour: float = 0.0
     in_12h: float = 0.0
     in_24h: float = 0.0
+    whole_total: float | None = None
 
     @property
     def is_quality(self) -> bool:

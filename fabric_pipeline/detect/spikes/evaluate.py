@@ -64,6 +64,11 @@ class Spike:
         return max((hit.severity for hit in self.hits), key=_ORDER.__getitem__, default="info")
 
     @property
+    def is_growth(self) -> bool:
+        """True for what a counter grew by between captures whose times are not known."""
+        return self.start_ts is None and self.events == self.series_events > 0
+
+    @property
     def rate_per_hour(self) -> float | None:
         """Errors per observed hour, None for a snapshot."""
         return self.events * 3600 / self.exposure_s if self.exposure_s else None
@@ -104,6 +109,8 @@ def detect_from_series(
     fixed order. `keep_all` is for few rows that are compared with recorded ones: it returns also what no
     rule flags.
     """
+    if connection.execute("select 1 where not exists (from error_series)").fetchall():
+        return []  # planning the statements below takes longer than reading a small capture
     limits = limits or SpikeLimits()
     for statement in (
         peers_sql.peers_sql(limits),
@@ -150,8 +157,11 @@ def _interval_spike(row: dict[str, Any], limits: SpikeLimits) -> Spike:
 
 def _snapshot_spike(row: dict[str, Any], limits: SpikeLimits) -> Spike:
     events, ends = row["total"], int(row["ends"])
-    chance = sibling_log10_p(int(events), int(max(row["total_value"] or 0, events)), ends)
-    counted = Counted(row["counter"], row["error_class"], row["link_type"], float(events), sibling_log10_p=chance, siblings=ends - 1)  # fmt: skip
+    chance = sibling_log10_p(int(events), int(max(row["all_ends_total"] or 0, events)), ends)
+    counted = Counted(
+        row["counter"], row["error_class"], row["link_type"], float(events), sibling_log10_p=chance, siblings=ends - 1,
+        whole_total=float(row["last_value"] or 0) if row["is_growth"] else None,
+    )  # fmt: skip
     return Spike(
         **_identity(row), class_basis="snapshot", spike=1, start_ts=None, end_ts=None,
         events=float(events), exposure_s=None, series_exposure_s=None, series_events=float(row["events"]),

@@ -125,16 +125,20 @@ def intervals_sql(limits: SpikeLimits, keep_all: bool) -> str:
 def totals_sql(limits: SpikeLimits, keep_all: bool) -> str:
     """One row per total without a time span that may fire a rule.
 
-    An old total of a series that was watched over time and stayed silent is no new error. The counter
-    itself and its growth between captures are both lower bounds of what happened.
+    Of several captures the growth between them is judged, and what was there before the first is told
+    apart: a total that stayed silent is no new error. A counter at its ceiling shows no growth, so its
+    total is judged.
     """
     return f"""
     with totals as (
-        select s.*, greatest(s.events, coalesce(s.last_value, 0)) as total, p.peers, p.median_events, p.total_value, p.ends
+        select s.*, s.measured > 1 and not s.is_saturated as is_growth,
+            case when is_growth then s.events else greatest(s.events, coalesce(s.last_value, 0)) end as total,
+            p.peers, p.median_events, case when is_growth then p.total_events else p.total_value end as all_ends_total, p.ends
         from error_series s join error_peers p using (link_type, counter, scope)
         where s.timed_samples = 0 and (s.measured <= 1 or s.events > 0 or s.is_saturated)
     )
     select * from totals where total > 0 and ({keep_all} or total > {limits.snapshot_transient} or total >= {limits.snapshot_severe}
+        or (is_growth and last_value > {limits.snapshot_transient})
         or error_class = 'link_down' or (counter in ({_listed(RETRAINS)}) and total >= {limits.recoveries_per_day})
         or (counter in ({_listed(QUALITY)}) and ends >= 3))
     order by node, interface, lane, counter, gpu_uuid, scope

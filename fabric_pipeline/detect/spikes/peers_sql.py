@@ -35,7 +35,7 @@ def peers_sql(limits: SpikeLimits) -> str:
     with rated as (
         select *, case when exposure_s > 0 then events / exposure_s end as per_s from error_series where measured > 0
     ), grouped as (
-        select {_GROUP}, count(*) - 1 as peers, median(events) as median_events, sum(last_value) as total_value, count(*) as ends,
+        select {_GROUP}, count(*) - 1 as peers, median(events) as median_events, sum(last_value) as total_value, sum(events) as total_events, count(*) as ends,
             count(per_s) as timed, list_sort(list(per_s) filter (per_s is not null)) as rates,
             sum((least(per_s * 3600, {limits.min_per_hour}) * 1e6)::bigint) as noise
         from rated group by {_GROUP}

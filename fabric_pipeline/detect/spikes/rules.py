@@ -22,7 +22,7 @@ def judge_snapshot(c: Counted, limits: SpikeLimits) -> list[RuleHit]:
     """Rules for a total without a time span: count limits and siblings; never a rate."""
     hits = []
     stands_out = c.siblings >= 2 and c.sibling_log10_p <= limits.sibling_log10_p
-    total, slight = f"{c.events:.0f} in total", "warning" if stands_out else "watch"
+    total, slight = _total(c), "warning" if stands_out else "watch"
     if c.error_class == "link_down":
         return [
             RuleHit(
@@ -44,9 +44,29 @@ def judge_snapshot(c: Counted, limits: SpikeLimits) -> list[RuleHit]:
         hits.append(_total_hit(slight, total, limits.snapshot_transient))
     elif c.counter in RETRAINS and c.events >= limits.recoveries_per_day:
         hits.append(_total_hit(slight, total, limits.recoveries_per_day))
-    if stands_out and hits:
+    if not hits:
+        return _old_total(c, limits)
+    if stands_out:
         hits.append(_sibling_hit(c, hits[0].severity, limits))
     return hits
+
+
+def _old_total(c: Counted, limits: SpikeLimits) -> list[RuleHit]:
+    """A total above the limit that grew too little between captures to accuse anybody now."""
+    if c.whole_total is None or c.whole_total <= limits.snapshot_transient:
+        return []
+    return [
+        RuleHit(
+            "snapshot_total", "watch", "the total is above the limit, but nearly all of it is from before these captures",
+            _total(c), f"{limits.snapshot_transient:.0f}", "own rule, no rate can be given, see docs/diagnosis.md",
+        )
+    ]  # fmt: skip
+
+
+def _total(c: Counted) -> str:
+    if c.whole_total is None:
+        return f"{c.events:.0f} in total"
+    return f"{c.events:.0f} more, {c.whole_total:.0f} in total"
 
 
 def _sibling_hit(c: Counted, severity: str, limits: SpikeLimits) -> RuleHit:

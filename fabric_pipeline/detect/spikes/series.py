@@ -57,7 +57,7 @@ with totals as (
         count(value) as measured, arg_max(value, sample) as last_value,
         bool_or(quality = 'saturated') as is_saturated, bool_or(quality = 'reset') as had_reset, min(ts) as first_ts, max(ts) as last_ts,
         arg_max(file, sample) as last_file, arg_max(line, sample) as last_line
-    from link_counters where error_class <> '' group by {KEY}
+    from link_counters where error_class <> '' and quality <> 'other_witness' group by {KEY}
 ), moved as (
     select node, interface, sum(delta) * 1e6 / {_SECONDS} as bytes_per_s
     from link_counters where counter = 'rx_bytes' and delta > 0 and elapsed_s > 0 group by node, interface

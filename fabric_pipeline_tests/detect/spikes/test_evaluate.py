@@ -191,7 +191,10 @@ def test_two_captures_without_times_judge_growth_or_ceilings_only(connection: An
     assert spikes_of(connection, still) == []
     grown = [reading("crc", 3000, None, 1), reading("crc", 3002, None, 1, file="b.csv")]
     (spike,) = spikes_of(connection, grown)
-    assert spike.events == 3002
+    assert (spike.events, spike.severity, spike.is_growth) == (2, "watch", True)
+    assert spike.hits[0].value == "2 more, 3002 in total"
+    (spike,) = spikes_of(connection, [grown[0], grown[1] | {"value": 9000.0}])
+    assert (spike.events, spike.severity) == (6000, "critical")
     full = [
         reading("symbol_error", 65535, None, 1, file=file, quality="saturated")
         for file in ("a.csv", "b.csv")
