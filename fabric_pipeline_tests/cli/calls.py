@@ -38,11 +38,13 @@ class Shell:
     patch: pytest.MonkeyPatch
     captured: pytest.CaptureFixture[str]
 
-    def __call__(self, *words: object, stdin: str = "") -> Answer:
-        """Run in this process."""
+    def __call__(self, *words: object, stdin: str | bytes = "") -> Answer:
+        """Run in this process; `stdin` as a pipe gives it."""
+        piped = stdin.encode() if isinstance(stdin, str) else stdin
         with self.patch.context() as patch:
             patch.setattr(sys, "argv", ["fabric-pipeline", *map(str, words)])
-            patch.setattr(sys, "stdin", io.StringIO(stdin))
+            stream = io.TextIOWrapper(io.BytesIO(piped), encoding="utf-8")
+            patch.setattr(sys, "stdin", stream)
             self.captured.readouterr()
             try:
                 main()

@@ -50,7 +50,7 @@ def test_inspect_answers_in_the_shape_of_its_contract(
 
 def test_inspect_tells_a_person_the_same(shell: Shell, small_drop: Path, home: Path) -> None:
     answer = shell("inspect", small_drop)
-    assert answer.out.startswith("verdict: faulty\n")
+    assert answer.out.startswith("▲ FAULTY critical  ")
     assert all(link in answer.out for link in BAD_LINKS)
 
 

@@ -111,8 +111,8 @@ def test_valid_and_damaged_files_of_all_formats_together(tmp_path: Path) -> None
 # Formats that describe a system or a job and hold no reading of a link.
 SILENT = {
     "dcgmi_discovery", "dcgmi_topo_json", "fabric_topology", "ibdiagnet2_cables", "ibswitches", "ibswinfo", "job_meta_yaml", "lspci_list",
-    "nccl_graph_xml", "nccl_inspector_exporter_log", "nvidia_smi_nvlink_capabilities", "nvidia_smi_nvlink_remote",
-    "nvidia_smi_topo_matrix", "superbench_diagnosis_jsonl",
+    "nccl_graph_xml", "nccl_inspector_exporter_log", "nvidia_smi_nvlink_capabilities", "nvidia_smi_nvlink_info", "nvidia_smi_nvlink_remote",
+    "netbox_csv", "nvidia_smi_topo_matrix", "slurm_topology", "superbench_diagnosis_jsonl",
 }  # fmt: skip
 
 
