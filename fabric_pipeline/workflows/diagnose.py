@@ -12,6 +12,7 @@ from math import nan
 from typing import Any
 
 from fabric_pipeline.detect.absence.evaluate import silent_nodes, vanished_series
+from fabric_pipeline.detect.counting.witnesses_sql import OTHER_WITNESS, UNNAMED
 from fabric_pipeline.detect.port_counters.thresholds import CONTEXT_LIMITS
 from fabric_pipeline.detect.spikes.evaluate import Spike, bursts_from_json, detect_spikes
 from fabric_pipeline.detect.spikes.rules import RuleHit
@@ -24,11 +25,13 @@ from fabric_pipeline.diagnose.correlate import (
     Correlation,
     correlate,
 )
-from fabric_pipeline.diagnose.diagnose import PORT_LINKS, Evidence
+from fabric_pipeline.diagnose.diagnose import PORT_LINKS
+from fabric_pipeline.diagnose.evidence import Evidence
 from fabric_pipeline.diagnose.localise.evidence import erring_links
 from fabric_pipeline.diagnose.localise.judge import judge_links
 from fabric_pipeline.diagnose.localise.side_sql import side_evidence, states_in_time
 from fabric_pipeline.diagnose.verdict_rows import with_verdicts
+from fabric_pipeline.model.captures import machines
 from fabric_pipeline.model.components import component_id
 from fabric_pipeline.model.counters import COUNTERS, STATE_COUNTERS
 from fabric_pipeline.model.findings import Finding
@@ -36,6 +39,7 @@ from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.store.columns import insert_columns
+from fabric_pipeline.workflows.witness_rows import witnesses
 
 _STATES = ", ".join(f"'{name}'" for name in STATE_COUNTERS)
 _PORTS = ", ".join(f"'{name}'" for name in sorted(PORT_LINKS))
@@ -69,7 +73,8 @@ order by f.file_no, line
 _PORT_SNAPSHOT_SQL = f"""
 with untimed as (
     select *, count(elapsed_s) over (partition by node, interface, lane, counter) as timed from link_counters
-    where value is not null and (counter in ('effective_ber', 'symbol_ber') or (link_type in ({_PORTS}) and kind in ('cumulative', 'delta')))
+    where value is not null and quality <> '{OTHER_WITNESS}'
+        and (counter in ('effective_ber', 'symbol_ber') or (link_type in ({_PORTS}) and kind in ('cumulative', 'delta')))
 )
 select line, counter, value, kind, node, interface, link_type, lane, ts, gpu_uuid, socket, state, u.file, quality, scope
 from untimed u left join drop_files f using (file) where timed = 0 order by f.file_no, line
@@ -88,6 +93,10 @@ from link_counters c join grown using (node, interface, counter, gpu_uuid, scope
 where sample in (first, last) and lane is null and growth > 10 * usual
     and growth > case c.counter when 'tx_wait' then {CONTEXT_LIMITS["tx_wait"]} else {CONTEXT_LIMITS["rx_remote_physical"]} end
 order by node, interface, counter, sample
+"""
+_UNNAMED_SQL = f"""
+select file, gpu_uuid, bool_and(interface = '') from link_counters where {UNNAMED} group by file, gpu_uuid
+union select distinct file, '', false from fabric_events where node = '' and not contains(interface, '/port-') order by all
 """
 _SWEEP_SQL = """
 select c.* from collective_timings c left join drop_files f using (file) where c.ts is null order by f.file_no, c.entry
@@ -114,6 +123,9 @@ def straggler_stage(connection: Any, drop_id: str) -> list[Straggler]:
 def correlation_stage(connection: Any, drop_id: str, topology: Topology) -> list[Correlation]:
     """Spikes, stragglers, counters, timings and topology -> straggler_correlations."""
     series = latency_series(connection)
+    if not series:  # nothing to lay the errors beside
+        _store(connection, "straggler_correlations", [])
+        return []
     step_s = float(connection.execute(STEP_SQL).fetchall()[0][0] or 0.0)
     found = correlate(
         series,
@@ -132,6 +144,7 @@ def correlation_stage(connection: Any, drop_id: str, topology: Topology) -> list
 
 def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = ()) -> Evidence:
     """Everything the diagnosis needs, from the stage tables in the connection."""
+    formats = formats_of(connection)
     return Evidence(
         spikes=_spikes(connection),
         stragglers=_stragglers(connection),
@@ -143,6 +156,9 @@ def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = (
         sweeps=_sweeps(connection),
         runs=runs,
         absences=_absences(connection, topology, {node for run in runs for node in run.nodes}),
+        witnesses=witnesses(connection, formats),
+        formats=formats,
+        machines=_machines(connection),
         topology=topology,
         has_timing=_scalar(
             connection, "select count(*) from collective_timings where ts is not null"
@@ -152,6 +168,25 @@ def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = (
         unknown=_clocks_ahead(connection),
         has_measurements=_has_measurements(connection),
     )
+
+
+def formats_of(connection: Any) -> dict[str, str]:
+    """Format by file, as `drop_files` states it; {} in a dossier, which keeps no formats."""
+    columns = {row[0] for row in connection.execute("describe drop_files").fetchall()}
+    if "format" not in columns:
+        return {}
+    return dict(
+        connection.execute("select file, format from drop_files order by file_no").fetchall()
+    )
+
+
+def _machines(connection: Any) -> dict[str, str]:
+    """Files without a host by the machine they may be of; {} when they can be of one."""
+    rows = connection.execute(_UNNAMED_SQL).fetchall()
+    formats = formats_of(connection)
+    files = {file: formats.get(file, "") for file, *_ in rows}
+    devices = [(file, uuid) for file, uuid, _ in rows]
+    return machines(files, devices, {file for file, _, is_bare in rows if is_bare})
 
 
 def _clocks_ahead(connection: Any) -> list[UnknownFact]:
@@ -194,7 +229,7 @@ def _absences(connection: Any, topology: Topology, expected_nodes: Iterable[str]
     if not has_counters:
         return []
     return vanished_series(connection) + silent_nodes(
-        connection, {*topology.nodes, *expected_nodes} - {""}
+        connection, {*topology.expected_nodes, *expected_nodes} - {""}
     )
 
 

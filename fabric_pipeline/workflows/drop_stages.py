@@ -1,14 +1,15 @@
 """The stages of one drop over the lake: each reads its upstream tables, writes its own, validates it.
 
 These are what the assets call; running them in order without Dagster gives the same tables. A table
-that breaks its schema is reported with the rule and is not handed on.
+that breaks its schema is reported with the rule and is not handed on. What judges is imported by the
+stage that judges, because most who import this module only ask what an earlier run left.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,10 +17,10 @@ from functools import cache as cached
 from pathlib import Path
 from typing import Any
 
-from fabric_pipeline.diagnose.diagnose import diagnose
 from fabric_pipeline.errors import NotFoundError
-from fabric_pipeline.incidents.build import Context, build_incidents
 from fabric_pipeline.incidents.record import IncidentRecord
+from fabric_pipeline.model.captures import in_capture_order
+from fabric_pipeline.model.progress import Tell, silent
 from fabric_pipeline.model.records import Run, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
@@ -30,10 +31,7 @@ from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows import diagnose as stages
 from fabric_pipeline.workflows.ingest import FileReport, count_links, ingest
-from fabric_pipeline.workflows.link_checks import record_link_checks
-from fabric_pipeline.workflows.ticket_history import with_repeats
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
 from fabric_pipeline.workflows.unpacked import with_archives
 
@@ -76,15 +74,15 @@ def ingest_stage(
     drop_id: str,
     path: Path,
     read_at: datetime,
-    progress: Callable[[str], None] = lambda _: None,
+    tell: Tell = silent,
 ) -> tuple[list[StageResult], IngestReport]:
     """Drop folder -> the five ingest tables."""
     if not path.exists():
         raise NotFoundError(f"{path}: the drop is no longer there", "put it back or drop it again")
-    drop = with_archives(list_drop(path), settings.unpacked, progress=progress)
+    drop = with_archives(list_drop(path, tell), settings.unpacked, tell=tell)
     connection = session()
     try:
-        read = ingest(connection, drop, drop_id, read_at, progress)
+        read = ingest(connection, drop, drop_id, read_at, tell)
         results = [write_checked(connection, settings, name, drop_id) for name in INGEST_TABLES]
     finally:
         connection.close()
@@ -129,6 +127,8 @@ def link_counters_stage(settings: Settings, drop_id: str) -> StageResult:
 
 def spike_stage(settings: Settings, drop_id: str) -> StageResult:
     """link_counters -> spike_detections."""
+    from fabric_pipeline.workflows import diagnose as stages
+
     with drop_tables(settings, drop_id, ["link_counters"]) as connection:
         spikes = stages.spike_stage(connection, drop_id)
         result = write_checked(connection, settings, "spike_detections", drop_id)
@@ -141,6 +141,8 @@ def spike_stage(settings: Settings, drop_id: str) -> StageResult:
 
 def straggler_stage(settings: Settings, drop_id: str) -> StageResult:
     """collective_timings -> stragglers."""
+    from fabric_pipeline.workflows import diagnose as stages
+
     with drop_tables(settings, drop_id, ["collective_timings"]) as connection:
         found = stages.straggler_stage(connection, drop_id)
         result = write_checked(connection, settings, "stragglers", drop_id)
@@ -153,6 +155,8 @@ def straggler_stage(settings: Settings, drop_id: str) -> StageResult:
 
 def correlation_stage(settings: Settings, drop_id: str) -> StageResult:
     """Spikes and stragglers -> straggler_correlations."""
+    from fabric_pipeline.workflows import diagnose as stages
+
     needed = [
         "link_counters", "collective_timings", "fabric_topology", "stragglers", "spike_detections", "fabric_events",
     ]  # fmt: skip
@@ -165,6 +169,12 @@ def incident_stage(
     settings: Settings, drop_id: str, at: datetime
 ) -> tuple[StageResult, list[IncidentRecord]]:
     """All evidence of a drop -> incident_records, in the lake and in the ledger's history."""
+    from fabric_pipeline.diagnose.diagnose import diagnose
+    from fabric_pipeline.incidents.build import Context, build_incidents
+    from fabric_pipeline.workflows import diagnose as stages
+    from fabric_pipeline.workflows.link_checks import record_link_checks
+    from fabric_pipeline.workflows.ticket_history import with_repeats
+
     needed = [
         "link_counters", "collective_timings", "fabric_events", "fabric_topology", "spike_detections", "stragglers", "straggler_correlations",
     ]  # fmt: skip
@@ -245,10 +255,15 @@ def drop_tables(settings: Settings, drop_id: str, names: Sequence[str]) -> Itera
                 )
         report = load_report(settings, drop_id)
         connection.execute(
-            "create temp table drop_files (file varchar, file_no integer, file_sha256 varchar)"
+            "create temp table drop_files "
+            "(file varchar, file_no integer, file_sha256 varchar, format varchar)"
         )
-        columns = (("file", "VARCHAR"), ("file_no", "INTEGER"), ("file_sha256", "VARCHAR"))
-        files = [(one.name, number, one.sha256) for number, one in enumerate(report.files)]
+        columns = (
+            ("file", "VARCHAR"), ("file_no", "INTEGER"), ("file_sha256", "VARCHAR"), ("format", "VARCHAR"),
+        )  # fmt: skip
+        known = {one.name: one for one in report.files}
+        names = in_capture_order(list(known))
+        files = [(n, at, known[n].sha256, known[n].format) for at, n in enumerate(names)]
         insert_columns(connection, "drop_files", columns, files)
         yield connection
     finally:

@@ -6,12 +6,18 @@ to quarantined_telemetry. A bad file never stops the others. Judging starts in `
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
-from fabric_pipeline.detect.counting.counters_sql import catalogue_sql, link_counters_sql
+from fabric_pipeline.detect.counting.counters_sql import (
+    UNNAMED_SQL,
+    catalogue_sql,
+    link_counters_sql,
+)
+from fabric_pipeline.model.captures import machines
+from fabric_pipeline.model.progress import Moment, Tell, silent
 from fabric_pipeline.model.records import ReadResult, Run, TopologyPart, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
@@ -21,13 +27,21 @@ from fabric_pipeline.sources.drop_meta import DROP_YAML
 from fabric_pipeline.sources.normalized.topology import TopologyReader
 from fabric_pipeline.sources.registry import UNKNOWN_FORMAT, Match, recognise
 from fabric_pipeline.store.parquet_rows import ParquetFile
-from fabric_pipeline.workflows import staging
+from fabric_pipeline.workflows import series_staging, staging
+from fabric_pipeline.workflows.kept_names import (
+    NORMALIZED,
+    rename_runs,
+    rename_staged,
+    renamed_unknown,
+)
 from fabric_pipeline.workflows.topology_rows import places_in_names, topology_rows
 from fabric_pipeline.workflows.unread_files import why_unknown
 
 # A reading this far ahead of the moment of reading comes from a clock that runs ahead.
 CLOCK_TOLERANCE = timedelta(minutes=10)
-Progress = Callable[[str], None]
+# Lists that people keep say how a site should be, and tools how it is: the graph hears tools first.
+PLANS = frozenset({"netbox_csv", "slurm_topology"})
+_ARCHIVE = "archive_"
 
 
 @dataclass(slots=True)
@@ -41,6 +55,11 @@ class FileReport:
     readings: int = 0
     rejected: int = 0
     problem: str = ""
+
+    @property
+    def is_archive(self) -> bool:
+        """True for an archive that was read through the files in it."""
+        return self.format.startswith(_ARCHIVE)
 
 
 @dataclass(slots=True)
@@ -60,7 +79,7 @@ def ingest(
     drop: Drop,
     drop_id: str,
     read_at: datetime,
-    progress: Progress = lambda _: None,
+    tell: Tell = silent,
 ) -> Ingested:
     """Read all files of a drop into the ingest tables of `connection`.
 
@@ -69,31 +88,42 @@ def ingest(
     """
     done = Ingested(problems=list(drop.problems))
     staging.prepare(connection, drop.stamps(), drop.meta.timezone_name)
-    parts: list[tuple[FileStamp, TopologyPart]] = []
+    parts: list[TopologyPart] = []
     pending = [(stamp, _recognised(drop, stamp, done)) for stamp in drop.data_files()]
     pending.sort(key=lambda item: _turn(item[1]))
     known_nodes: frozenset[str] = frozenset()
-    for stamp, match in pending:
-        progress(stamp.name)
+    begins = list(accumulate((stamp.size for stamp, _ in pending), initial=0))
+    size = begins[-1]
+    for number, (stamp, match) in enumerate(pending):
+        tell(Moment(f"reading {stamp.name}", "read", number, len(pending), begins[number], size))
         file = drop.source(stamp, known_nodes, ParquetFile)
         report, result = _read_file(connection, file, stamp, match, read_at)
         done.files.append(report)
         _keep(done, stamp.name, result)
         if result.topology is not None:
-            parts.append((stamp, result.topology))
+            result.topology.source = stamp.name
+            parts.append(result.topology)
             known_nodes |= {str(n["node"]) for n in result.topology.nodes}
+    tell(Moment("putting the readings together", "finish reading"))
     _set_apart(connection, drop, done)
     order = {stamp.name: n for n, stamp in enumerate(drop.stamps())}
     done.files.sort(key=lambda report: order[report.name])
-    done.topology = Topology(part for _, part in parts)
-    rows = [row for stamp, part in parts for row in topology_rows(stamp.name, part)]
+    formats = {report.name: report.format for report in done.files}
+    parts.sort(key=lambda part: formats[part.source] in PLANS)
+    done.topology = Topology(parts)
+    normalized = [one.name for one in done.files if one.format in NORMALIZED]
+    rename_staged(connection, done.topology, normalized)
+    done.unknown = renamed_unknown(done.topology, done.unknown)
+    rename_runs(done.topology, done.runs.values())
     if drop.meta.node_pattern is not None:
         named = places_in_names(
             drop.meta.node_pattern, staging.nodes_seen(connection), done.topology
         )
-        rows += topology_rows(DROP_YAML, named)
-        done.topology = Topology([*(part for _, part in parts), named])
+        named.source = DROP_YAML
+        done.topology = Topology([*parts, named])
+    rows = [row for part in done.topology.parts() for row in topology_rows(part.source, part)]
     staging.finish(connection, drop_id, done.runs, rows)
+    staging.note_formats(connection, [(report.name, report.format) for report in done.files])
     _count(connection, done)
     return done
 
@@ -102,7 +132,7 @@ def _set_apart(connection: Any, drop: Drop, done: Ingested) -> None:
     """Account for archives, which are read through their files, and for entries that were refused."""
     apart = [stamp for stamp in drop.stamps() if not stamp.is_data]
     for stamp in apart:
-        form = f"archive_{stamp.archive.replace('.', '_')}" if stamp.archive else UNKNOWN_FORMAT
+        form = f"{_ARCHIVE}{stamp.archive.replace('.', '_')}" if stamp.archive else UNKNOWN_FORMAT
         done.files.append(
             FileReport(stamp.name, stamp.sha256, stamp.size, form, problem=stamp.problem)
         )
@@ -124,7 +154,12 @@ def count_links(connection: Any) -> None:
     """Make link_counters from raw_telemetry in the connection."""
     connection.execute("create or replace temp table counter_catalogue as " + catalogue_sql())
     table = TABLES["link_counters"]
-    ordered = f"({table.cast_sql(f'({link_counters_sql()})')}) order by node, interface, lane, counter, gpu_uuid, scope, sample"
+    unnamed = connection.execute(UNNAMED_SQL).fetchall()
+    formats = {file: form for file, form, _, _ in unnamed}
+    devices = [(file, uuid) for file, _, uuid, _ in unnamed]
+    apart = machines(formats, devices, {file for file, *_, is_bare in unnamed if is_bare})
+    counted = f"({link_counters_sql(apart)})"
+    ordered = f"({table.cast_sql(counted)}) order by node, interface, lane, counter, gpu_uuid, scope, sample"
     connection.execute(f"create or replace temp table link_counters as select * from {ordered}")
 
 
@@ -156,7 +191,7 @@ def _read_file(
         if match.reader is None:
             report.problem = why_unknown(file, stamp.size)
         else:
-            result = _staged(connection, file, match.reader, read_at + CLOCK_TOLERANCE)
+            result = stage_file(connection, file, match.reader, read_at + CLOCK_TOLERANCE)
     except FileNotFoundError:
         report.problem = "is no longer there; drop it again when it is complete"
     except OSError as problem:
@@ -183,12 +218,13 @@ def _refused_whole(result: ReadResult) -> str:
     return rules[0] if is_all and rules else ""
 
 
-def _staged(connection: Any, file: SourceFile, reader: Reader, latest: datetime) -> ReadResult:
+def stage_file(connection: Any, file: SourceFile, reader: Reader, latest: datetime) -> ReadResult:
     """Put the rows of one file into the staging tables; returns what does not go there."""
     if "bulk" in reader.yields:
         staging.add_bulk(connection, file, reader, latest)
         return ReadResult()
-    result = reader.read(file)
+    set_wise = series_staging.set_wise(file, reader)
+    result = set_wise(connection, file, reader, latest) if set_wise else reader.read(file)
     staging.add_result(connection, file, reader, result, latest)
     return result
 

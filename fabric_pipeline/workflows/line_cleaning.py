@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import io
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from fabric_pipeline.model.records import MAX_TEXT
 from fabric_pipeline.sources.normalized.counters_sql import CONTROL, LINE_SEPARATOR, OVERLONG
 
 _LONG_LINE = 1_000_000  # characters; a longer line is cut in the clean copy and then refused
 _CHUNK = 4 * 1024 * 1024
+_PIECE = 64 * 1024 * 1024  # bytes of a large file that are read at once
 
 
 @contextlib.contextmanager
@@ -42,29 +44,67 @@ def clean_copy(path: Path) -> Iterator[Path]:
         yield copy
 
 
+def clean_pieces(path: Path, size: int = _PIECE) -> Iterator[tuple[Path, int]]:
+    """A UTF-8 file in scratch copies of some `size` bytes that DuckDB's line scanner can take.
+
+    Each comes with the number of lines before it and is gone when the next one is asked for. Lines
+    are whole and marked as `clean_copy` does.
+    """
+    before = 0
+    with tempfile.TemporaryDirectory(prefix="fabric-") as folder, path.open("rb") as handle:
+        piece = Path(folder) / "piece.txt"
+        while data := handle.read(size):
+            data += _rest_of_line(handle)
+            is_plain = data.isascii() and not any(end in data for end in (b"\r", b"\0", b"\x1f"))
+            if (is_plain and not _has_long_line(data)) or _is_clean_data(io.BytesIO(data)):
+                piece.write_bytes(data)
+            else:
+                text = io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace", newline="\n")
+                with piece.open("w", encoding="utf-8", newline="\n") as target:
+                    target.writelines(_bounded_lines(text))
+            yield piece, before
+            before += data.count(b"\n")
+
+
+def _rest_of_line(handle: BinaryIO) -> bytes:
+    """The bytes up to the next line end; of an overlong line only so many that it is seen as one."""
+    rest = handle.readline(_LONG_LINE)
+    while rest and not rest.endswith(b"\n"):
+        more = handle.readline(_LONG_LINE)
+        if not more:
+            break
+        rest = rest[: 2 * _LONG_LINE] + (more if len(rest) < 2 * _LONG_LINE else more[-1:])
+    return rest
+
+
 def _is_clean(path: Path) -> bool:
-    """True for UTF-8 without a mark in front, with one kind of line ends and no overlong line."""
+    """True when DuckDB takes the name of the file and all that is in it."""
     if os.fsencode(path).decode("utf-8", errors="replace") != str(path):
         return False  # DuckDB takes no such file name
+    with path.open("rb") as handle:
+        return _is_clean_data(handle)
+
+
+def _is_clean_data(handle: BinaryIO) -> bool:
+    """True for UTF-8 without a mark in front, with one kind of line ends and no overlong line."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     ends = {b"\n": 0, b"\r": 0, b"\r\n": 0}
     before = b""
-    with path.open("rb") as handle:
-        if handle.read(3) == codecs.BOM_UTF8:
-            return False
-        handle.seek(0)
-        try:
-            while chunk := handle.read(_CHUNK):
-                decoder.decode(chunk)
-                if b"\0" in chunk or b"\x1f" in chunk or _has_long_line(chunk):
-                    return False
-                for end in ends:
-                    ends[end] += chunk.count(end)
-                ends[b"\r\n"] += before == b"\r" and chunk.startswith(b"\n")
-                before = chunk[-1:]
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
+    if handle.read(3) == codecs.BOM_UTF8:
+        return False
+    handle.seek(0)
+    try:
+        while chunk := handle.read(_CHUNK):
+            decoder.decode(chunk)
+            if b"\0" in chunk or b"\x1f" in chunk or _has_long_line(chunk):
+                return False
+            for end in ends:
+                ends[end] += chunk.count(end)
+            ends[b"\r\n"] += before == b"\r" and chunk.startswith(b"\n")
+            before = chunk[-1:]
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
     return ends[b"\r"] == 0 or ends[b"\r"] == ends[b"\r\n"] == ends[b"\n"]
 
 

@@ -29,14 +29,14 @@ def reading_row(
     file: SourceFile, head: tuple[str, str], r: Reading, latest: datetime
 ) -> tuple[Any, ...]:
     """Row of raw_telemetry; `head` is format and parser version, `latest` the newest sound time."""
-    time = r.time or file.hints.time
+    time = r.time or (None if r.is_undated else file.hints.time)
     quality = r.quality
     if time is not None and time > latest and quality == "ok":
         quality = "clock_skew"
     return (
         file.name, r.line, *head, r.time_text, r.entity_text[:MAX_TEXT], r.counter_text[:MAX_TEXT], r.value_text[:MAX_TEXT],
         r.node or file.hints.node, r.interface, r.link_type, _whole(r.lane), r.counter if r.counter in COUNTERS else None, r.kind,
-        r.scope, time, _number(r.value), quality, r.gpu_uuid, _whole(r.socket), r.state[:MAX_TEXT], _refusal(r, quality),
+        r.scope, time, sound_number(r.value), quality, r.gpu_uuid, _whole(r.socket), r.state[:MAX_TEXT], refusal(r, quality),
     )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def timing_row(file: SourceFile, t: CollectiveTiming) -> tuple[Any, ...]:
     """Row of collective_timings. NaN for a duration: the source gives a bandwidth alone."""
     return (
         file.name, t.line, t.run, t.communicator, _whole(t.seq) or 0, t.op, _count(t.bytes), _count(t.ranks), _count(t.rank),
-        t.node or file.hints.node, _count(t.gpu), t.start, _span(t.duration_us), _number(t.arrival_us), _span(t.baseline_us),
+        t.node or file.hints.node, _count(t.gpu), t.start, _span(t.duration_us), sound_number(t.arrival_us), _span(t.baseline_us),
         _span(t.busbw_gbs), t.model, t.variant, t.unit_kind,
     )  # fmt: skip
 
@@ -61,12 +61,12 @@ def event_row(file: SourceFile, e: FabricEvent) -> tuple[Any, ...]:
     """Row of fabric_events."""
     return (
         file.name, e.line, e.last_line, e.kind, _whole(e.code), e.node or file.hints.node, e.interface, _count(e.lane), e.time,
-        e.time_text, _number(e.seconds), e.role, e.severity, max(1, _whole(e.count) or 1), e.reason, e.text[:MAX_TEXT],
+        e.time_text, sound_number(e.seconds), e.role, e.severity, max(1, _whole(e.count) or 1), e.reason, e.text[:MAX_TEXT],
         json.dumps(e.details, sort_keys=True, default=str),
     )  # fmt: skip
 
 
-def _refusal(r: Reading, quality: str) -> str | None:
+def refusal(r: Reading, quality: str) -> str | None:
     """The rule that refuses a reading, in words; None when it is accepted."""
     shown = r.value_text[:40]
     if r.counter not in COUNTERS:
@@ -80,12 +80,13 @@ def _refusal(r: Reading, quality: str) -> str | None:
     return f"a counter or state cannot be negative: {shown}" if r.value < 0 else None
 
 
-def _number(value: float | None) -> float | None:
+def sound_number(value: float | None) -> float | None:
+    """The number if a column can hold it and a 64-bit counter can be so large."""
     return value if value is not None and isfinite(value) and abs(value) <= _LARGEST else None
 
 
 def _span(value: float | None) -> float | None:
-    number = _number(value)
+    number = sound_number(value)
     return number if number is not None and number >= 0 else None
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from fabric_pipeline.detect.counting.counters_sql import catalogue_sql
 from fabric_pipeline.errors import BadInputError
+from fabric_pipeline.model.captures import in_capture_order
 from fabric_pipeline.model.counters import BLANK_VALUES
 from fabric_pipeline.model.records import ReadResult, RejectedLine, Run
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.schemas.table import Column
 from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.drop import FileStamp
 from fabric_pipeline.sources.normalized import counters_sql
@@ -26,14 +26,7 @@ from fabric_pipeline.store.columns import DatabaseError, insert_columns
 from fabric_pipeline.store.duck import glob_safe
 from fabric_pipeline.workflows.line_cleaning import clean_copy
 from fabric_pipeline.workflows.staged_rows import event_row, reading_row, rejected_row, timing_row
-
-_ADDED = ("drop", "entry", "file_sha256")  # known only when the whole drop has been read
-_RAW = tuple(c for c in TABLES["raw_telemetry"].columns if c.name not in _ADDED)
-_TIMINGS = tuple(
-    c for c in TABLES["collective_timings"].columns if c.name not in (*_ADDED, "run_nodes")
-)
-_EVENTS = tuple(c for c in TABLES["fabric_events"].columns if c.name not in _ADDED)
-_TOPOLOGY = tuple(c for c in TABLES["fabric_topology"].columns if c.name not in _ADDED)
+from fabric_pipeline.workflows.staging_tables import create_staging_tables, stage, stage_rejected
 
 # Understood values and unreadable lines per file. A value of a counter outside the catalogue was read,
 # though nothing judges it; a blank (not measured) is neither.
@@ -63,16 +56,26 @@ def prepare(connection: Any, stamps: Sequence[FileStamp], timezone_name: str) ->
     connection.execute(
         "create or replace temp table drop_files (file varchar, file_no integer, file_sha256 varchar)"
     )
-    files = [(stamp.name, number, stamp.sha256) for number, stamp in enumerate(stamps)]
+    sha256 = {stamp.name: stamp.sha256 for stamp in stamps}
+    names = in_capture_order(list(sha256))  # readings without a time follow the order of captures
+    files = [(name, number, sha256[name]) for number, name in enumerate(names)]
     insert_columns(
         connection,
         "drop_files",
         (("file", "VARCHAR"), ("file_no", "INTEGER"), ("file_sha256", "VARCHAR")),
         files,
     )
-    for name, columns in _staging_tables().items():
-        ddl = ", ".join(f'"{column.name}" {column.type}' for column in columns)
-        connection.execute(f"create or replace temp table {name} ({ddl})")
+    create_staging_tables(connection)
+
+
+def note_formats(connection: Any, formats: Sequence[tuple[str, str]]) -> None:
+    """Add to `drop_files` by which reader each file was read."""
+    types = (("file", "VARCHAR"), ("format", "VARCHAR"))
+    connection.execute("create or replace temp table formats (file varchar, format varchar)")
+    insert_columns(connection, "formats", types, formats)
+    connection.execute(
+        "create or replace temp table drop_files as select * from drop_files left join formats using (file)"
+    )
 
 
 def add_bulk(connection: Any, file: SourceFile, reader: Reader, latest: datetime) -> None:
@@ -121,18 +124,15 @@ def add_result(
     head = (reader.format_id, reader.version)
     rows = [reading_row(file, head, one, latest) for one in result.readings]
     rows += [rejected_row(file, head, one) for one in result.rejected]
-    insert_columns(connection, "staged_readings", _types(_RAW), rows)
-    timings = [timing_row(file, one) for one in result.timings]
-    insert_columns(connection, "staged_timings", _types(_TIMINGS), timings)
-    events = [event_row(file, one) for one in result.events]
-    insert_columns(connection, "staged_events", _types(_EVENTS), events)
+    stage(connection, "staged_readings", rows)
+    stage(connection, "staged_timings", [timing_row(file, one) for one in result.timings])
+    stage(connection, "staged_events", [event_row(file, one) for one in result.events])
 
 
 def add_refused_files(connection: Any, refused: Sequence[tuple[SourceFile, str]]) -> None:
     """Stage files that nothing could be read from, each with its rule, as one refused entry each."""
-    head = ("unknown", "")
-    rows = [rejected_row(file, head, RejectedLine(None, "", rule)) for file, rule in refused]
-    insert_columns(connection, "staged_readings", _types(_RAW), rows)
+    for file, rule in refused:
+        stage_rejected(connection, file, ("unknown", ""), [RejectedLine(None, "", rule)])
 
 
 def forget(connection: Any, name: str) -> None:
@@ -153,19 +153,21 @@ def finish(
     connection: Any, drop_id: str, runs: dict[str, Run], topology: Sequence[Sequence[Any]]
 ) -> None:
     """Make the five ingest tables from the staging tables, in a fixed order of rows."""
-    insert_columns(connection, "staged_topology", _types(_TOPOLOGY), topology)
+    stage(connection, "staged_topology", topology)
     connection.execute("create or replace temp table run_nodes (run varchar, nodes varchar)")
     pairs = [(run.run, json.dumps(run.nodes)) for run in runs.values()]
     insert_columns(connection, "run_nodes", (("run", "VARCHAR"), ("nodes", "VARCHAR")), pairs)
     source = {
-        "raw_telemetry": "select s.*, f.file_sha256, f.file_no from staged_readings s join drop_files f using (file)",
-        "collective_timings": "select s.*, coalesce(n.nodes, '[]') as run_nodes, f.file_sha256, f.file_no from staged_timings s "
+        "raw_telemetry": "select s.*, s.rowid as staged_no, f.file_sha256, f.file_no from staged_readings s join drop_files f using (file)",
+        "collective_timings": "select s.*, s.rowid as staged_no, coalesce(n.nodes, '[]') as run_nodes, f.file_sha256, f.file_no "
+        "from staged_timings s "
         "join drop_files f using (file) left join run_nodes n on n.run = s.run",
-        "fabric_events": "select s.*, f.file_sha256, f.file_no from staged_events s join drop_files f using (file)",
+        "fabric_events": "select s.*, s.rowid as staged_no, f.file_sha256, f.file_no from staged_events s join drop_files f using (file)",
         "fabric_topology": "select s.*, f.file_sha256, f.file_no from staged_topology s join drop_files f using (file)",
     }
     for name, sql in source.items():
-        order = "all" if name == "fabric_topology" else "file_no, line nulls first"
+        # Of one line, such as all of a JSON answer, what was read first comes first.
+        order = "all" if name == "fabric_topology" else "file_no, line nulls first, staged_no"
         numbered = f"""(select ?::varchar as "drop", row_number() over () as entry, * from (select * from ({sql}) order by {order}))"""
         connection.execute(
             f"create or replace temp table {name} as {TABLES[name].cast_sql(numbered)}", [drop_id]
@@ -174,19 +176,6 @@ def finish(
     refused = "(select *, refused_by as rule from raw_telemetry where refused_by is not null)"
     connection.execute(f"create or replace temp table {table.name} as {table.cast_sql(refused)}")
     connection.execute("set TimeZone = 'UTC'")  # judging knows no local time
-
-
-def _staging_tables() -> dict[str, tuple[Column, ...]]:
-    return {
-        "staged_readings": _RAW,
-        "staged_timings": _TIMINGS,
-        "staged_events": _EVENTS,
-        "staged_topology": _TOPOLOGY,
-    }
-
-
-def _types(columns: Sequence[Column]) -> list[tuple[str, str]]:
-    return [(column.name, column.type) for column in columns]
 
 
 def _lines_table(connection: Any, file: SourceFile) -> None:
