@@ -49,6 +49,9 @@ def test_the_import_contracts_hold() -> None:
         ("fabric_pipeline.cli.main", HEAVY),
         ("fabric_pipeline.sources.registry", HEAVY | {"fabric_pipeline.sources.normalized"}),
         ("fabric_pipeline.workflows.launch_jobs", {"dagster", "anthropic", "pydantic_ai"}),
+        ("fabric_pipeline.workflows.summary", HEAVY - {"duckdb"}),
+        ("fabric_pipeline.portal.serve", HEAVY - {"duckdb", "numpy"}),
+        ("fabric_pipeline.orchestration.launch", {"anthropic", "pydantic_ai", "pandas", "pandera"}),
     ],
 )
 def test_a_light_module_loads_nothing_heavy(module: str, heavy: set[str]) -> None:

@@ -59,7 +59,6 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """List ticket drafts with their review state, or show one as the technician will read it."""
-    from fabric_pipeline.cli.review_text import put_ticket
     from fabric_pipeline.errors import UsageError
     from fabric_pipeline.settings import load_settings
     from fabric_pipeline.store.ledger import Ledger
@@ -73,6 +72,8 @@ def show(
     elif sheet is not None:
         _write_sheet(settings, ledger, ticket, sheet, json=json)
     else:
+        from fabric_pipeline.cli.review_text import put_ticket
+
         put_ticket(ledger, ticket, full=full, json=json)
 
 

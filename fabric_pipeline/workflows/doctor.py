@@ -40,7 +40,7 @@ def examine(settings: Settings) -> list[Check]:
     return [
         _python(),
         *_packages(),
-        _guarded("readers", lambda: f"{len(readers())} formats", "reinstall the package"),
+        _guarded("readers", lambda: f"{len([*readers()])} formats", "reinstall the package"),
         _folder(settings),
         _guarded(
             "ledger",

@@ -11,11 +11,9 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from typing import TYPE_CHECKING
 
-import segno
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from segno.encoder import DataOverflowError
 
 from fabric_pipeline.incidents.ticket import TicketDraft
 from fabric_pipeline.workflows.field_origins import LETTERS, MEANINGS
@@ -33,6 +31,9 @@ from fabric_pipeline.workflows.sheet_plans import SMALL
 from fabric_pipeline.workflows.sheet_ruler import Face, lines, width_em
 from fabric_pipeline.workflows.sheet_style import TEMPLATES, style_and_policy
 from fabric_pipeline.workflows.sheet_text import NOT_STATED, plain
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 NOT_REVIEWED = "No person has approved exactly this text."
 # A longer address gives a code too fine for a phone to read from paper.
@@ -195,6 +196,8 @@ def author(draft: TicketDraft) -> str:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -219,6 +222,9 @@ def _is_name(word: str) -> bool:
 
 
 def _qr(text: str) -> Markup:
+    import segno
+    from segno.encoder import DataOverflowError
+
     try:
         code = segno.make(text, error="m", micro=False)
     except DataOverflowError:  # a hostile ticket id, far longer than any that the ledger takes
