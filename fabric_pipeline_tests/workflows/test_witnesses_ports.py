@@ -51,6 +51,23 @@ def test_the_speed_that_two_tools_state_differently(tmp_path: Path) -> None:
     assert "ibnetdiscover says 200" in said
 
 
+def test_a_speed_a_lane_is_not_set_against_the_speed_of_the_link(tmp_path: Path) -> None:
+    """2.5 Gb/s a lane over four lanes are 10 Gb/s: the two files agree."""
+    log = (
+        "-E- Link: S0001a90300540030/N0001a90300540030/P20<-->S0001a90300160e63/N0001a90300160e60/P1 - Unexpected actual link "
+        'speed 2.5 (enable_speed1="2.5 or 5 or 10", enable_speed2="2.5 or 5 or 10" therefore final speed should be 10)\n'
+    )
+    listing = (
+        "{ CA Ports:01 SystemGUID:0001a90300160e63 NodeGUID:0001a90300160e60 PortGUID:0001a90300160e61 VenID:000002c9 DevID:1003 "
+        "Rev:00000000 LID:0005 PN:01 } { SW Ports:24 SystemGUID:0001a90300540030 NodeGUID:0001a90300540030 "
+        "PortGUID:0001a90300540030 VenID:000002c9 DevID:c738 Rev:000000a1 LID:0002 PN:14 } PHY=4x LOG=ACT SPD=2.5\n"
+    )
+    answer = answer_of(tmp_path, {"ibdiagnet2.log": log, "ibdiagnet2.lst": listing})
+    (finding,) = causes(answer)
+    assert "2.5 Gb/s a lane" in finding["reason"]
+    assert "isagree" not in str(answer)
+
+
 def test_captures_that_name_no_device_are_no_one_port(tmp_path: Path) -> None:
     """Four link downs in one and recoveries in the other would look like one bad cable."""
     mlxlink = (
