@@ -28,7 +28,7 @@ HEAVY = {
 }  # fmt: skip
 YIELDS = {"readings", "events", "timings", "runs", "topology", "bulk"}
 # Names of the environment that somebody other than `settings` looks at.
-FOREIGN_VARIABLES = {"DAGSTER_HOME"}
+FOREIGN_VARIABLES = {"DAGSTER_HOME", "TERM"}
 
 
 def short(path: Path) -> str:

@@ -13,7 +13,6 @@ from fabric_pipeline.settings import DAGSTER_PORT, PORTAL_PORT
 
 # Columns of a terminal from which tool and versions fit beside id and yield; a pipe is wide enough.
 _WIDE = 130
-_BESIDE = 62  # columns that id, yield and the gaps take at most
 
 
 def dev(
@@ -127,5 +126,6 @@ def _put_formats(rows: list[dict[str, Any]]) -> None:
     noted = [
         (r["format"], r["reads"], r["tool"] or "no note", r["versions"] or "no note") for r in rows
     ]
-    widest = 200 if columns is None else (columns - _BESIDE) // 2
+    beside = sum(max(len(row[i]) for row in noted) for i in (0, 1)) + 6  # blanks between columns
+    widest = 200 if columns is None else (columns - beside) // 2
     put_table(("format", "reads", "tool", "versions seen"), noted, widest=widest)
