@@ -123,6 +123,12 @@ class SourceFile:
         """
         yield from enumerate(self.lines, 1)
 
+    def hand_over(self, result: ReadResult) -> None:
+        """Offer the readings and refused lines so far, so that those of a large file need no memory.
+
+        Here they stay; of a large file they may be taken out of the result.
+        """
+
     @property
     def line_count(self) -> int:
         """Lines of the file; of a large file known when `numbered` has come to its end."""

@@ -28,9 +28,7 @@ _OWN_LINE = re.compile(
     r"\[\w{3} \d\d \d{4} \d\d:\d\d:\d\d\] \[[A-Z]{3,9}\s?\] \[tid \d{1,12}\]"
     r"|nv-fabricmanager\[\d|nvidia-fabricmanager(?:-start\.sh)?\[\d"
 )
-_WORTH = re.compile(
-    r"(?i)NVSwitch|ERROR|FATAL|CRITICAL|fabric.?manager|failed!", re.ASCII
-)
+_WORTH = re.compile(r"(?i)NVSwitch|ERROR|FATAL|CRITICAL|fabric.?manager|failed!", re.ASCII)
 _LEVEL = re.compile(r"^\[([A-Z]{3,9})\s?\]\s{0,3}(?:\[tid \d{1,12}\]\s{0,3})?")
 _NOT_STARTED = re.compile(
     r"aborting fabric manager|Failed to start NVIDIA fabric manager|failed! Exit code"

@@ -114,8 +114,10 @@ class UfmEventReader:
                     rule = "a link event needs the ports it speaks of"
                     result.rejected.append(RejectedLine(number, text[:2000], rule))
                 continue
-            line = _frame(frames, number, text)
-            event = _event(line, entry, entry["message"] if entry else text)
+            event = None
+            if entry is None or _is_of_ports(entry):
+                line = _frame(frames, number, text)
+                event = _event(line, entry, entry["message"] if entry else text)
             if event is None:
                 code = entry["code"] if entry else "none"
                 other[code] = other.get(code, 0) + 1
@@ -130,6 +132,10 @@ class UfmEventReader:
 
 def _is_link_line(text: str) -> bool:
     return bool(_LINK.search(text)) and bool(_LINK_PORT.search(text))
+
+
+def _is_of_ports(entry: re.Match[str]) -> bool:
+    return int(entry["code"]) in _EVENTS or bool(_LINK.search(entry["message"]))
 
 
 def _frame(frames: FrameReader, number: int, text: str) -> KernelLine:

@@ -20,6 +20,9 @@ from fabric_pipeline.model.records import MAX_TEXT
 from fabric_pipeline.sources.normalized.counters_sql import CONTROL, LINE_SEPARATOR, OVERLONG
 
 _LONG_LINE = 1_000_000  # characters; a longer line is cut in the clean copy and then refused
+_LONGEST = (
+    128 * 1024 * 1024
+)  # bytes of a line that are kept; readers look at the first few thousand
 _CHUNK = 4 * 1024 * 1024
 _PIECE = 64 * 1024 * 1024  # bytes of a large file that are read at once
 
@@ -55,15 +58,34 @@ def clean_pieces(path: Path, size: int = _PIECE) -> Iterator[tuple[Path, int]]:
         piece = Path(folder) / "piece.txt"
         while data := handle.read(size):
             data += _rest_of_line(handle)
-            is_plain = data.isascii() and not any(end in data for end in (b"\r", b"\0", b"\x1f"))
-            if (is_plain and not _has_long_line(data)) or _is_clean_data(io.BytesIO(data)):
-                piece.write_bytes(data)
-            else:
-                text = io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace", newline="\n")
-                with piece.open("w", encoding="utf-8", newline="\n") as target:
-                    target.writelines(_bounded_lines(text))
+            write_clean(data, piece)
             yield piece, before
             before += data.count(b"\n")
+
+
+def whole_lines(path: Path, size: int) -> Iterator[bytes]:
+    """A file in pieces of some `size` bytes, each of whole lines, without UTF-8's mark in front."""
+    with path.open("rb") as handle:
+        if handle.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+            handle.seek(0)
+        while piece := handle.read(size):
+            if not piece.endswith(b"\n"):
+                piece += handle.readline(_LONGEST)
+                while not piece.endswith(b"\n") and (more := handle.readline(_LONGEST)):
+                    piece = piece if more[-1:] != b"\n" else piece + b"\n"
+            yield piece
+
+
+def write_clean(data: bytes, path: Path) -> bool:
+    """Write lines of a UTF-8 file so that DuckDB's line scanner can take them; False: with marks."""
+    is_plain = data.isascii() and not any(end in data for end in (b"\r", b"\0", b"\x1f"))
+    if (is_plain and not _has_long_line(data)) or _is_clean_data(io.BytesIO(data)):
+        path.write_bytes(data)
+        return True
+    text = io.TextIOWrapper(io.BytesIO(data), "utf-8", "replace", newline="\n")
+    with path.open("w", encoding="utf-8", newline="\n") as target:
+        target.writelines(_bounded_lines(text))
+    return False
 
 
 def _rest_of_line(handle: BinaryIO) -> bytes:

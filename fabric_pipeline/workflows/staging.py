@@ -19,12 +19,10 @@ from fabric_pipeline.model.records import ReadResult, RejectedLine, Run
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.sources.base import Reader, SourceFile
 from fabric_pipeline.sources.drop import FileStamp
-from fabric_pipeline.sources.normalized import counters_sql
-from fabric_pipeline.sources.normalized.counters import CounterLayout, CountersReader
-from fabric_pipeline.sources.normalized.tables import repeated_name, split_csv_line
+from fabric_pipeline.sources.normalized.counters import CountersReader
+from fabric_pipeline.sources.normalized.tables import repeated_name
 from fabric_pipeline.store.columns import DatabaseError, insert_columns
-from fabric_pipeline.store.duck import glob_safe
-from fabric_pipeline.workflows.line_cleaning import clean_copy
+from fabric_pipeline.workflows.counter_staging import stage_counters
 from fabric_pipeline.workflows.staged_rows import event_row, reading_row, rejected_row, timing_row
 from fabric_pipeline.workflows.staging_tables import create_staging_tables, stage, stage_rejected
 
@@ -86,35 +84,18 @@ def add_bulk(connection: Any, file: SourceFile, reader: Reader, latest: datetime
     if not isinstance(reader, CountersReader):
         raise TypeError(f"{reader.format_id} is registered as bulk but has no layout")
     layout = reader.layout(file)
-    tail = [file.hints.node, reader.format_id, reader.version, file.name, latest]
-    try:
-        rows, head = _bulk_rows(connection, file, layout)
-        connection.execute(
-            f"insert into staged_readings {counters_sql.staged_sql(rows)}", head + tail
+    said = [file.hints.node, reader.format_id, reader.version, file.name, latest]
+    if layout.container == "csv" and (name := repeated_name(layout.columns)):
+        raise UnreadableFileError(
+            f"the header names the column {name[:40]!r} twice; rename one and drop it again"
         )
+    try:
+        stage_counters(connection, file, layout, said)
     except DatabaseError as problem:
         first_line = str(problem).splitlines()[0][:300]
         raise UnreadableFileError(
             f"cannot be read as {layout.container}: {first_line}; check that the file is complete"
         ) from None
-
-
-def _bulk_rows(connection: Any, file: SourceFile, layout: CounterLayout) -> tuple[str, list[str]]:
-    """SQL of the long rows of a counters file, and its parameters."""
-    if layout.container == "parquet":
-        path = [glob_safe(str(file.path))]
-        described = "describe select * from read_parquet(?, hive_partitioning=false)"
-        columns = tuple(row[0] for row in connection.execute(described, path).fetchall())
-        return counters_sql.parquet_rows_sql(columns), path
-    _lines_table(connection, file)
-    if layout.container == "jsonl":
-        return counters_sql.jsonl_rows_sql("bulk_lines"), []
-    if name := repeated_name(layout.columns):
-        raise UnreadableFileError(
-            f"the header names the column {name[:40]!r} twice; rename one and drop it again"
-        )
-    _quoted_table(connection)
-    return counters_sql.csv_rows_sql(layout, "bulk_lines", "bulk_quoted"), []
 
 
 def add_result(
@@ -176,24 +157,6 @@ def finish(
     refused = "(select *, refused_by as rule from raw_telemetry where refused_by is not null)"
     connection.execute(f"create or replace temp table {table.name} as {table.cast_sql(refused)}")
     connection.execute("set TimeZone = 'UTC'")  # judging knows no local time
-
-
-def _lines_table(connection: Any, file: SourceFile) -> None:
-    with clean_copy(file.path) as path:
-        connection.execute(
-            f"create or replace temp table bulk_lines as {counters_sql.lines_sql()}",
-            [glob_safe(str(path))],
-        )
-
-
-def _quoted_table(connection: Any) -> None:
-    """Lines with quotes are split by the csv module; there are few of them in practice."""
-    connection.execute("create or replace temp table bulk_quoted (line bigint, cells varchar[])")
-    quoted = connection.execute(
-        "select line, line_text from bulk_lines where contains(line_text, '\"')"
-    ).fetchall()
-    rows = [(line, split_csv_line(text)) for line, text in quoted]
-    insert_columns(connection, "bulk_quoted", (("line", "BIGINT"), ("cells", "VARCHAR[]")), rows)
 
 
 def _set_zone(connection: Any, name: str) -> None:

@@ -67,3 +67,13 @@ def test_what_does_not_fit_is_an_error_of_the_database(con: Any) -> None:
         insert_columns(con, "t", COLUMNS, [("no number", "x", None, None, None)])
     with pytest.raises(ValueError, match="argument"):
         insert_columns(con, "t", COLUMNS, [(1, "x", None, None, None), (2, "x")])
+
+
+def test_columns_of_one_text_and_of_none_come_back_as_they_were(con: Any) -> None:
+    rows = [(n, "same", None, None, ["a"]) for n in range(3)]
+    insert_columns(con, "t", COLUMNS, rows)
+    insert_columns(con, "t", COLUMNS, [(7, "half \ud800", None, None, None)])
+    assert con.execute("select * from t").fetchall() == [
+        *rows,
+        (7, "half \ufffd", None, None, None),
+    ]

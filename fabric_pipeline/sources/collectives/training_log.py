@@ -61,7 +61,13 @@ _FORMS = (
     _form("generic", r"\bstep[ =:]{1,3}(\d{1,12})\b.{0,200}?\bstep[_ ]time(?:[_ ]?\(?ms\)?)[=: ]{1,3}REAL", 1e3),
     _form("generic", r"\bstep[ =:]{1,3}(\d{1,12})\b.{0,200}?\bstep[_ ]time(?:[_ ]?\(?s\)?)?[=: ]{1,3}REAL", 1e6),
 )  # fmt: skip
-_HINT = re.compile(r"iteration|step|iter ", re.IGNORECASE)
+_HINT = re.compile(r"(?i)iteration|step|iter ", re.ASCII)
+# Lines that may state a step, a time-out, a cut or a host in front, whatever colours and tags stand
+# in between; blanks and digits may be such as only Python knows.
+_WANTED = (
+    _HINT.pattern, "atchdog|eartbeat", r"\.\.\.|…", r"\x1b\[", r"[^\s:]\[[^!-/:-~]",
+    r"^(?:[^!-~]|[0-9:]|\[[^\]]{1,13}\](?:<[a-z]+>:?)?)*[A-Za-z][^ :\[]{1,120}:[ \[]",
+)  # fmt: skip
 
 
 class TrainingLogReader:
@@ -70,6 +76,7 @@ class TrainingLogReader:
     format_id: ClassVar[str] = "training_log"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"timings", "runs", "events"})
+    wanted_lines: ClassVar[str] = "|".join(_WANTED)
     note: ClassVar[FormatNote] = FormatNote(
         tool="Megatron, DeepSpeed, RETURNN, NeMo, MaxText, llm.c, nanoGPT and logs alike",
         versions="a log of November 2023, others not stated",
@@ -102,7 +109,7 @@ class TrainingLogReader:
         hosts: dict[str, None] = {}
         tools: dict[str, int] = {}
         cut_after: int | None = None
-        for number, line in enumerate(file.lines, 1):
+        for number, line in file.numbered(lambda: False):
             if not line or line.isspace():
                 continue
             text = untagged(line)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import ClassVar
 
 from fabric_pipeline.model.records import (
@@ -54,6 +55,7 @@ class DcgmiDmonReader:
     format_id: ClassVar[str] = "dcgmi_dmon"
     version: ClassVar[str] = "1"
     yields: ClassVar[frozenset[str]] = frozenset({"readings", "events"})
+    wanted_lines: ClassVar[str] = ""  # every line; they are many, so they are not held in memory
     note: ClassVar[FormatNote] = FormatNote(
         tool="dcgmi dmon",
         versions="DCGM 3.1.8",
@@ -83,6 +85,7 @@ class DcgmiDmonReader:
         parser = _Parser()
         for line in captured_lines(file):
             parser.feed(line)
+            file.hand_over(parser.result)
         return parser.finish()
 
 
@@ -110,7 +113,7 @@ class _Parser:
             return
         device = _device(row["entity"], row["id"])
         for name, cell in zip(self.names, cells, strict=True):
-            if _INTERCONNECT.match(name):
+            if _is_of_interconnect(name):
                 self._cell(line, f"{row['entity']} {row['id']}", device, name, cell)
             else:
                 self.passed_over[name] = None
@@ -125,7 +128,7 @@ class _Parser:
         reading = Reading(line.number, name, cell[:200], entity, node=line.node)
         reading.interface, reading.counter, reading.scope = interface, counter, scope
         reading.link_type = "pcie" if interface.endswith("/pcie") else "nvlink"
-        reading.kind = "gauge" if _TRAFFIC.match(name) else kind_of(counter)
+        reading.kind = _kind(name, counter)
         reading.time = line.time
         reading.quality = "not_supported"
         if number is not None:
@@ -164,6 +167,17 @@ def _device(entity: str, number: str) -> str:
     return f"nvswitch-{number}" if "Switch" in entity else ""
 
 
+@lru_cache(4096)
+def _is_of_interconnect(name: str) -> bool:
+    return bool(_INTERCONNECT.match(name))
+
+
+@lru_cache(4096)
+def _kind(name: str, counter: str) -> str:
+    return "gauge" if _TRAFFIC.match(name) else kind_of(counter)
+
+
+@lru_cache(4096)
 def _column(name: str, device: str) -> tuple[str, str, str]:
     """Canonical counter, interface and scope of a column."""
     found = _PER_LINK.match(name)

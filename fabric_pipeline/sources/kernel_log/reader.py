@@ -61,7 +61,7 @@ class KernelLogReader:
     format_id: ClassVar[str] = "kernel_log"
     version: ClassVar[str] = "2"
     yields: ClassVar[frozenset[str]] = frozenset({"events", "topology"})
-    # All that `_is_of_interest`; blanks and digits may be such as only Python knows.
+    # All that `is_of_interest`; blanks and digits may be such as only Python knows.
     wanted_lines: ClassVar[str] = "|".join(
         (
             *map(re.escape, _WORDS),
@@ -125,7 +125,7 @@ class KernelLogReader:
         span = _Span()
         uses_delta = "[  +" in file.head or "[+" in file.head
         for number, shown, raw in _numbered(file, lambda: uses_delta or span.is_open):
-            found = _is_of_interest(raw[:MAX_LINE])
+            found = is_of_interest(raw[:MAX_LINE])
             if not (found or uses_delta or span.is_open):
                 span.last_raw = (number, raw)
                 continue
@@ -150,7 +150,7 @@ class KernelLogReader:
         return result
 
 
-def _is_of_interest(text: str) -> bool:
+def is_of_interest(text: str) -> bool:
     """True when a message parser, or the clock since boot, may have a use for the line."""
     for word in _WORDS:
         if word in text:
@@ -160,9 +160,7 @@ def _is_of_interest(text: str) -> bool:
     return bool(_ADDRESS.search(text) or _BITS.match(text))
 
 
-def _numbered(
-    file: SourceFile, needs_all: Callable[[], bool]
-) -> Iterator[tuple[int, str, str]]:
+def _numbered(file: SourceFile, needs_all: Callable[[], bool]) -> Iterator[tuple[int, str, str]]:
     """Number, line as it stands and line as it is read; a journal export is read by records."""
     if is_export(file):
         yield from export_records(file.numbered())

@@ -43,9 +43,12 @@ _TEXT_COLUMNS = (
 )
 
 
-def lines_sql() -> str:
-    """Parameter: path. Yields (line, line_text) for every line of a text file, blank ones as NULL."""
-    return f"select row_number() over () as line, line_text from ({line_texts_sql()})"
+def lines_sql(before: int = 0) -> str:
+    """Parameter: path. Yields (line, line_text) for every line of a text file, blank ones as NULL.
+
+    `before` lines stand in front of it.
+    """
+    return f"select {before} + row_number() over () as line, line_text from ({line_texts_sql()})"
 
 
 def line_texts_sql() -> str:
@@ -58,13 +61,35 @@ def line_texts_sql() -> str:
     """
 
 
-def csv_rows_sql(layout: CounterLayout, lines: str, quoted: str) -> str:
+def csv_columns_sql(layout: CounterLayout, before: int, *, has_header: bool) -> str:
+    """Parameter: path. Long rows of CSV lines without quotes and blank lines, all of one width.
+
+    Fails on a line of another width. `before` lines stand in front of it.
+    """
+    types = ", ".join(f"'c{i}': 'varchar'" for i in range(len(layout.columns)))
+    numbered = f"""
+    select {before} + row_number() over () as line, '' as line_text, null::varchar as broken, *
+    from read_csv(?, header=false, auto_detect=false, columns={{{types}}}, compression='none', hive_partitioning=false,
+                  delim=',', quote='', escape='', strict_mode=true, null_padding=false, ignore_errors=false,
+                  max_line_size=8000000, buffer_size=8388608)
+    """
+    base = f"select * from ({numbered}) where line > {before}{' + 1' if has_header else ''}"
+    cells = {name: f"c{i}" for i, name in enumerate(layout.columns)}
+    if layout.is_long:
+        return _long(base, _identity(cells), cells["counter"], cells["value"])
+    return _unnested(base, _identity(cells), _pairs(cells))
+
+
+def csv_rows_sql(layout: CounterLayout, lines: str, quoted: str, *, has_header: bool = True) -> str:
     """Long rows of a CSV file.
 
     `lines` is a relation (line, line_text); `quoted` one (line, cells) for the lines with quotes that
     the caller has split, cells NULL where the quoting is broken.
     """
     width = len(layout.columns)
+    header = (
+        f"l.line > (select min(line) from {lines} where {_HAS_CONTENT})" if has_header else "true"
+    )
     split = f"""
     select line, line_text, cells,
            case {_MARK_RULES}
@@ -73,7 +98,7 @@ def csv_rows_sql(layout: CounterLayout, lines: str, quoted: str) -> str:
            end as broken
     from (select l.line, l.line_text, case when q.line is null then string_split(l.line_text, ',') else q.cells end as cells
           from {lines} l left join {quoted} q using (line)
-          where {_HAS_CONTENT} and l.line > (select min(line) from {lines} where {_HAS_CONTENT}))
+          where {_HAS_CONTENT} and {header})
     """
     position = {name: i for i, name in enumerate(layout.columns, 1)}
     identity = _identity({name: f"cells[{i}]" for name, i in position.items()})
@@ -90,19 +115,24 @@ def jsonl_rows_sql(lines: str) -> str:
 
     A value that is null is not measured; a long row that states nothing else is refused as such.
     """
+    names = [*IDENTITY, "counter", "value"]
+    told = ", ".join(
+        f"'{name}'" for name in names
+    )  # looked up in one go: each goes through the line
     parsed = f"""
-    select line, line_text, j, json_keys(j) as keys,
+    select line, line_text, j, json_keys(j) as keys, json_extract_string(j, [{told}]) as told,
            case {_MARK_RULES}
                 when j is null then 'line is not one JSON object'
                 when len(json_keys(j)) <> len(list_distinct(json_keys(j))) then 'a key stands twice' end as broken
     from (select line, line_text, case when json_valid(line_text) and json_type(line_text) = 'OBJECT' then line_text::json end as j
           from {lines} where {_HAS_CONTENT})
     """
-    identity = _identity({name: f"j->>'{name}'" for name in IDENTITY})
+    told_of = {name: f"told[{i}]" for i, name in enumerate(names, 1)}
+    identity = _identity({name: told_of[name] for name in IDENTITY})
     known = ", ".join(f"'{name}'" for name in IDENTITY)
     # A key may hold any character, so it is looked up as a JSON pointer.
     pairs = f"""
-    case when j->>'counter' is not null then [{{'c': j->>'counter', 'v': j->>'value', 'stated': true}}]
+    case when {told_of["counter"]} is not null then [{{'c': {told_of["counter"]}, 'v': {told_of["value"]}, 'stated': true}}]
          else list_transform(list_filter(keys, lambda k: k not in ({known})),
                              lambda k: {{'c': k, 'v': json_extract_string(j, '/' || replace(replace(k, '~', '~0'), '/', '~1')), 'stated': false}}) end
     """

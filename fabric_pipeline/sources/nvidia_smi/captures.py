@@ -186,8 +186,8 @@ def captured_lines(
 ) -> Iterator[CapturedLine]:
     """The non-empty lines of tool output in a saved terminal, with host, time and command."""
     around = _Surroundings(file)
-    lines = file.head.split("\n") if head_only else file.lines
-    for number, raw in enumerate(lines, 1):
+    lines = enumerate(file.head.split("\n"), 1) if head_only else file.numbered()
+    for number, raw in lines:
         text = clean(raw, max_line)
         if not text or around.absorb(text):
             continue
