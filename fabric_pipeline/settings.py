@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,12 @@ from fabric_pipeline.errors import UsageError
 DEFAULT_MODEL = "claude-sonnet-5-5"
 PORTAL_PORT = 8321
 DAGSTER_PORT = 3000
+# With this limit a drop of any size is diagnosed in about 2 GB, Python included; see docs/performance.md.
+DEFAULT_MEMORY_LIMIT = "1500MB"
+_MOST_OF_MACHINE = 0.6
+_LEAST_LIMIT = 200 * 10**6
+_SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?) ?(MB|MiB|GB|GiB)", re.ASCII | re.IGNORECASE)
+_UNITS = {"MB": 10**6, "MIB": 2**20, "GB": 10**9, "GIB": 2**30}
 
 
 def project_root() -> Path:
@@ -149,6 +156,24 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
         prometheus_match=env.get("FABRIC_PROMETHEUS_MATCH", ""),
         portal_port=_count(env, "FABRIC_PORTAL_PORT", PORTAL_PORT, least=1),
     )
+
+
+def memory_limit_bytes(machine: int, environ: Mapping[str, str] | None = None) -> int:
+    """What one engine may hold in memory before it lays rows aside on disk, in bytes.
+
+    `FABRIC_MEMORY_LIMIT` (such as 1500MB or 8GB) sets it, up to 60 % of the `machine` bytes that there
+    are: the rest is for Python and for whatever else runs there.
+    """
+    env = os.environ if environ is None else environ
+    text = (env.get("FABRIC_MEMORY_LIMIT") or DEFAULT_MEMORY_LIMIT).strip()
+    parsed = _SIZE.fullmatch(text)
+    wanted = float(parsed[1]) * _UNITS[parsed[2].upper()] if parsed else 0.0
+    if wanted < _LEAST_LIMIT:
+        raise UsageError(
+            f"FABRIC_MEMORY_LIMIT is {text!r}, not a size of at least 200 MB",
+            f"unset it or give one such as {DEFAULT_MEMORY_LIMIT} or 8GB",
+        )
+    return int(min(wanted, _MOST_OF_MACHINE * machine))
 
 
 def _number(env: Mapping[str, str], name: str, default: float, unit: str) -> float:

@@ -8,7 +8,13 @@ import pytest
 
 from fabric_pipeline import errors
 from fabric_pipeline.errors import FabricError, UsageError
-from fabric_pipeline.settings import DEFAULT_MODEL, Settings, default_home, load_settings
+from fabric_pipeline.settings import (
+    DEFAULT_MODEL,
+    Settings,
+    default_home,
+    load_settings,
+    memory_limit_bytes,
+)
 from fabric_pipeline_tests.pipeline_runs import ROOT
 
 
@@ -75,3 +81,27 @@ def test_each_kind_of_error_has_its_own_exit_code() -> None:
         "make it z",
     )
     assert str(UsageError("x is y")) == "x is y"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("", 1_500_000_000),
+        ("8GB", 8_000_000_000),
+        ("1.5 gib", 1_610_612_736),
+        ("900MB", 900_000_000),
+    ],
+)
+def test_the_memory_of_an_engine_can_be_set(text: str, size: int) -> None:
+    assert memory_limit_bytes(10**12, {"FABRIC_MEMORY_LIMIT": text}) == size
+
+
+def test_no_engine_takes_more_than_its_share_of_the_machine() -> None:
+    assert memory_limit_bytes(2 * 10**9, {}) == 1_200_000_000
+    assert memory_limit_bytes(10**9, {"FABRIC_MEMORY_LIMIT": "8GB"}) == 600_000_000
+
+
+@pytest.mark.parametrize("text", ["8", "lots", "-1GB", "0GB", "100MB", "80%", "\u0668GB"])
+def test_a_memory_limit_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="FABRIC_MEMORY_LIMIT"):
+        memory_limit_bytes(10**12, {"FABRIC_MEMORY_LIMIT": text})

@@ -1,17 +1,24 @@
 """In-memory DuckDB connections, the engine that computes over Parquet files.
 
 No database file is ever opened here, so no lock can be held. Tables are found through `store.lake`.
+An engine keeps to a memory limit and lays what does not fit in a folder that ends with the process.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
+import shutil
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import duckdb
+
+from fabric_pipeline.settings import memory_limit_bytes
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 
@@ -22,7 +29,22 @@ def connect() -> duckdb.DuckDBPyConnection:
     Without the last setting a mistyped table name would quietly read a local variable. Starting an
     engine takes some 25 ms: `session` is for all that needs no engine of its own.
     """
-    return _prepared(duckdb.connect())
+    config: dict[str, Any] = {
+        "memory_limit": f"{memory_limit_bytes(machine_bytes())} B",
+        "temp_directory": _spill_folder(),
+    }
+    return _prepared(duckdb.connect(config=config))
+
+
+def machine_bytes() -> int:
+    """Memory of this machine, or of the control group of this process where that has less."""
+    sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        try:
+            sizes.append(int(Path("/sys/fs/cgroup", name).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # there is no such group, or it has no limit ("max")
+            continue
+    return min(sizes)
 
 
 def session() -> duckdb.DuckDBPyConnection:
@@ -42,6 +64,26 @@ def session() -> duckdb.DuckDBPyConnection:
         return _prepared(_engine.cursor())
 
 
+def _spill_folder() -> str:
+    """A folder of this process for what does not fit into memory, for nobody else's eyes.
+
+    It is removed when the process ends; after a kill -9 it stays in the system's temporary folder.
+    """
+    global _spill
+    with _spill_lock:
+        if _spill is None or not Path(_spill).is_dir():
+            _spill = tempfile.mkdtemp(prefix="fabric-pipeline-spill-")
+            atexit.register(_remove_spill, _spill, os.getpid())
+        return _spill
+
+
+def _remove_spill(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # a forked process inherits the order to remove, but not the folder
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+_spill: str | None = None
+_spill_lock = threading.Lock()
 _engine: duckdb.DuckDBPyConnection | None = None
 _engine_lock = threading.Lock()
 _of_parents: list[object] = []  # closing one would wait for threads that a fork does not copy
@@ -49,9 +91,10 @@ _of_parents: list[object] = []  # closing one would wait for threads that a fork
 
 def _forget_engine() -> None:
     """A forked process has the engine without its threads, and perhaps the lock held."""
-    global _engine, _engine_lock
+    global _engine, _engine_lock, _spill, _spill_lock
     _of_parents.append(_engine)
     _engine, _engine_lock = None, threading.Lock()
+    _spill, _spill_lock = None, threading.Lock()
 
 
 os.register_at_fork(after_in_child=_forget_engine)

@@ -6,11 +6,14 @@ and never a mixture. What the tables mean is said in `schemas`, not here.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import math
 import os
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,31 @@ def write_table(
 
     Row order is that of the SELECT: give it an ORDER BY and the same rows give the same bytes.
     """
+    with pending_table(con, relation, lake, table, drop) as pending:
+        return pending.keep()
+
+
+@dataclass(slots=True)
+class PendingTable:
+    """A partition that is written but not yet in its place; `path` can be read to judge it."""
+
+    path: Path
+    rows: int
+    _target: Path
+
+    def keep(self) -> WrittenTable:
+        """Put it in its place, over an earlier one."""
+        sha256 = _sync_and_hash(self.path)
+        self.path.replace(self._target)
+        sync_folder(self._target.parent)
+        return WrittenTable(self._target, self.rows, sha256)
+
+
+@contextmanager
+def pending_table(
+    con: duckdb.DuckDBPyConnection, relation: str, lake: Path, table: str, drop: str
+) -> Iterator[PendingTable]:
+    """Write a relation as `write_table` does, to be kept or not; what is not kept is removed."""
     target = part_path(lake, table, drop)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{uuid4().hex}.tmp")
@@ -66,12 +94,9 @@ def write_table(
             f"COPY (SELECT * FROM {source}) TO {literal(str(temporary))} "
             "(FORMAT parquet, COMPRESSION zstd)"
         ).fetchall()[0][0]
-        sha256 = _sync_and_hash(temporary)
-        temporary.replace(target)
+        yield PendingTable(temporary, int(rows), target)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(target.parent)
-    return WrittenTable(target, int(rows), sha256)
 
 
 def attach(
@@ -89,11 +114,16 @@ def attach(
     path = part_path(lake, table, drop)
     if not path.is_file():
         return False
+    attach_file(con, path, as_name or table)
+    return True
+
+
+def attach_file(con: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
+    """Make a view of this connection over one Parquet file."""
     con.execute(
-        f"CREATE OR REPLACE TEMP VIEW {quoted(as_name or table)} AS "
+        f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS "
         f"SELECT * FROM read_parquet({literal(glob_safe(str(path)))}, hive_partitioning = false)"
     )
-    return True
 
 
 def attach_all(
@@ -149,6 +179,16 @@ def remove(lake: Path, table: str, drop: str) -> bool:
         return False
     shutil.rmtree(folder)
     return True
+
+
+def sweep(lake: Path, drop: str) -> None:
+    """Remove what a killed run left half-written of a drop. Nobody reads it, but it takes room.
+
+    Only for the one run that holds the drop: another's write would lose its file.
+    """
+    for folder in lake.glob(f"*/drop={glob.escape(checked_drop(drop))}"):
+        for left in folder.glob(".*.tmp"):
+            left.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

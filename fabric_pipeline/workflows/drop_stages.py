@@ -31,7 +31,7 @@ from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.ingest import FileReport, count_links, ingest
+from fabric_pipeline.workflows.ingest import FileReport, counted_readings, ingest
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
 from fabric_pipeline.workflows.unpacked import with_archives
 
@@ -102,8 +102,10 @@ def ingest_stage(
 def link_counters_stage(settings: Settings, drop_id: str) -> StageResult:
     """raw_telemetry -> link_counters."""
     with drop_tables(settings, drop_id, ["raw_telemetry"]) as connection:
-        count_links(connection)
-        result = write_checked(connection, settings, "link_counters", drop_id)
+        with counted_readings(connection) as rows:
+            result = _write_streamed(connection, settings, "link_counters", drop_id, rows)
+        if result.violations:
+            return result
         read, refused = (
             int(
                 scalar(
@@ -290,6 +292,24 @@ def write_checked(connection: Any, settings: Settings, name: str, drop_id: str) 
         return StageResult(name, 0, "", violations)
     written = lake.write_table(connection, name, settings.lake, name, drop_id)
     return StageResult(name, written.rows, written.sha256)
+
+
+def _write_streamed(
+    connection: Any, settings: Settings, name: str, drop_id: str, rows: str
+) -> StageResult:
+    """As `write_checked`, for a SELECT whose rows need not fit into memory: they go to a file at once.
+
+    The file is judged before it takes its place; the connection then has it as a view of that name.
+    """
+    with lake.pending_table(connection, rows, settings.lake, name, drop_id) as pending:
+        lake.attach_file(connection, pending.path, name)
+        violations = validate(connection, TABLES[name], name)
+        if not violations:
+            written = pending.keep()
+            lake.attach(connection, settings.lake, name, drop_id)
+            return StageResult(name, written.rows, written.sha256)
+    lake.remove(settings.lake, name, drop_id)
+    return StageResult(name, 0, "", violations)
 
 
 def _store_incidents(connection: Any, records: Sequence[IncidentRecord]) -> None:

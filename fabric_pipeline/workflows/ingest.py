@@ -6,22 +6,21 @@ to quarantined_telemetry. A bad file never stops the others. Judging starts in `
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import Any
 
-from fabric_pipeline.detect.counting.counters_sql import (
-    UNNAMED_SQL,
-    catalogue_sql,
-    link_counters_sql,
-)
+from fabric_pipeline.detect.counting.count import counted_links
+from fabric_pipeline.detect.counting.counters_sql import UNNAMED_SQL
 from fabric_pipeline.model.captures import machines
 from fabric_pipeline.model.progress import Moment, Tell, silent
 from fabric_pipeline.model.records import ReadResult, Run, TopologyPart, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.sources.base import Reader, SourceFile
+from fabric_pipeline.sources.base import Reader, SourceFile, TooLargeError
 from fabric_pipeline.sources.drop import Drop, FileStamp
 from fabric_pipeline.sources.drop_meta import DROP_YAML
 from fabric_pipeline.sources.normalized.topology import TopologyReader
@@ -34,6 +33,7 @@ from fabric_pipeline.workflows.kept_names import (
     rename_staged,
     renamed_unknown,
 )
+from fabric_pipeline.workflows.log_sifting import sifted
 from fabric_pipeline.workflows.topology_rows import places_in_names, topology_rows
 from fabric_pipeline.workflows.unread_files import why_unknown
 
@@ -152,15 +152,19 @@ def _keep(done: Ingested, name: str, result: ReadResult) -> None:
 
 def count_links(connection: Any) -> None:
     """Make link_counters from raw_telemetry in the connection."""
-    connection.execute("create or replace temp table counter_catalogue as " + catalogue_sql())
-    table = TABLES["link_counters"]
+    with counted_readings(connection) as rows:
+        connection.execute(f"create or replace temp table link_counters as {rows}")
+
+
+@contextmanager
+def counted_readings(connection: Any) -> Iterator[str]:
+    """A SELECT of the rows of link_counters from raw_telemetry, valid inside the context."""
     unnamed = connection.execute(UNNAMED_SQL).fetchall()
     formats = {file: form for file, form, _, _ in unnamed}
     devices = [(file, uuid) for file, _, uuid, _ in unnamed]
     apart = machines(formats, devices, {file for file, *_, is_bare in unnamed if is_bare})
-    counted = f"({link_counters_sql(apart)})"
-    ordered = f"({table.cast_sql(counted)}) order by node, interface, lane, counter, gpu_uuid, scope, sample"
-    connection.execute(f"create or replace temp table link_counters as select * from {ordered}")
+    with counted_links(connection, apart) as counted:
+        yield TABLES["link_counters"].cast_sql(f"({counted})")
 
 
 def _recognised(drop: Drop, stamp: FileStamp, done: Ingested) -> Match:
@@ -198,6 +202,8 @@ def _read_file(
         report.problem = f"cannot be read ({problem.strerror}); check the file and drop it again"
     except staging.UnreadableFileError as problem:
         report.problem = str(problem)
+    except TooLargeError as problem:
+        report.problem = f"{problem.message}; {problem.remedy}"
     except Exception as problem:  # a reader of somebody else's may fail; the other files count
         said = f"{type(problem).__name__}: {str(problem)[:200]}"
         report.problem = f"the reader {match.format_id} failed on it ({said}); report this fault"
@@ -224,7 +230,8 @@ def stage_file(connection: Any, file: SourceFile, reader: Reader, latest: dateti
         staging.add_bulk(connection, file, reader, latest)
         return ReadResult()
     set_wise = series_staging.set_wise(file, reader)
-    result = set_wise(connection, file, reader, latest) if set_wise else reader.read(file)
+    shown = sifted(connection, file, reader, latest)
+    result = set_wise(connection, file, reader, latest) if set_wise else reader.read(shown)
     staging.add_result(connection, file, reader, result, latest)
     return result
 

@@ -22,7 +22,8 @@ _SQL = f"""
 with compared as (
     select c.*, f.format, f.file_no from link_counters c join witness_files f using (file)
     -- A speed of each lane (`lane` without a number) is no speed of the link.
-    where value is not null and (scope = 'link' or (scope = 'lane' and lane is not null)) and not (node = '' and not contains(interface, '/port-') and gpu_uuid = '')
+    where value is not null and (scope = 'link' or (scope = 'lane' and lane is not null))
+        and not (node = '' and not contains(interface, '/port-') and gpu_uuid = '')
         and (counter in ({_STATES}) or counter in ({_SAME})
             or (node, interface, counter) in (select (node, interface, counter) from link_counters where quality = '{OTHER_WITNESS}'))
 ), said as (

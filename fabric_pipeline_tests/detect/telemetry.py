@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fabric_pipeline.detect.counting.counters_sql import catalogue_sql, link_counters_sql
+from fabric_pipeline.detect.counting.count import counted_links
+from fabric_pipeline.detect.counting.counters_sql import catalogue_sql
 from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.store.columns import insert_columns
@@ -67,13 +68,15 @@ def growing(steps: Mapping[int, float], samples: int, first: float = 0.0) -> lis
 def count(connection: Any, rows: Iterable[Row]) -> list[Row]:
     """Make link_counters from readings; returns its rows in the order of the pipeline."""
     _fill(connection, "raw_telemetry", list(rows))
-    table = TABLES["link_counters"]
-    order = "node, interface, lane, counter, gpu_uuid, scope, sample"
-    counted = table.cast_sql(f"({link_counters_sql()})")
-    connection.execute(
-        f"create or replace temp table link_counters as select * from ({counted}) order by {order}"
-    )
+    count_readings(connection)
     return rows_of(connection, "link_counters")
+
+
+def count_readings(connection: Any, machines: Mapping[str, str] | None = None) -> None:
+    """Make link_counters from the readings in the connection."""
+    with counted_links(connection, machines) as counted:
+        rows = TABLES["link_counters"].cast_sql(f"({counted})")
+        connection.execute(f"create or replace temp table link_counters as {rows}")
 
 
 def put_timings(connection: Any, rows: Iterable[Row]) -> None:

@@ -130,6 +130,23 @@ def test_limits_are_inside_the_range(
     assert (validate(connection, SMALL, "limits") == []) == is_right
 
 
+@pytest.mark.parametrize(
+    ("amounts", "twice"),
+    [
+        ([1, 2, 3, None], 0), ([3, None, 1, 2], 0), ([1, 2, 2, 3], 1), ([1, None, None], 1), ([2, 1, 3, 2], 1), ([], 0),
+    ],
+)  # fmt: skip
+def test_the_key_of_a_large_table_is_unique_in_order_or_out_of_it(
+    connection: Any, amounts: list[int | None], twice: int
+) -> None:
+    table = Table(
+        "keyed", "ingest", "g", "d", ("drop", "amount"),
+        (text("drop", "Id"), whole("amount", "Amount", nullable=True)), is_bulk=True,
+    )  # fmt: skip
+    put(connection, table, "keyed", [{"drop": "d", "amount": amount} for amount in amounts])
+    assert [one.rule for one in validate(connection, table, "keyed")] == ["key is unique"] * twice
+
+
 def test_empty_parts_of_a_key_are_equal_to_each_other(connection: Any) -> None:
     table = Table(
         "keyed", "ingest", "g", "d", ("drop", "amount"),

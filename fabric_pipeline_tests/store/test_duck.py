@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import duckdb
 import pytest
 
 from fabric_pipeline.store import duck, lake
-from fabric_pipeline.store.duck import connect, scalar, session
+from fabric_pipeline.store.duck import connect, machine_bytes, scalar, session
 
 FORKED = """
 import os
@@ -80,3 +81,51 @@ def test_a_forked_process_has_an_engine_of_its_own() -> None:
         [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
+
+
+SPILLED = """
+import sys
+from pathlib import Path
+from fabric_pipeline.store.duck import scalar, session
+con = session()
+folder = Path(scalar(con, "select current_setting('temp_directory')"))
+assert folder.stat().st_mode & 0o777 == 0o700
+con.execute("create temp table wide as select i, i::varchar || repeat('x', 60) as name from range(3000000) t(i) order by hash(i)")
+assert scalar(con, "select sum(i) from wide") == 4499998500000
+assert any(folder.rglob("*.tmp")), "nothing was laid aside"
+print(folder)
+"""
+
+
+def test_what_does_not_fit_is_laid_aside_and_removed() -> None:
+    env = os.environ | {"FABRIC_MEMORY_LIMIT": "200MB"}
+    done = subprocess.run(
+        [sys.executable, "-c", SPILLED], capture_output=True, text=True, timeout=120, env=env
+    )
+    assert done.returncode == 0, done.stderr
+    assert not Path(done.stdout.strip()).exists()
+
+
+def test_an_engine_keeps_to_the_limit_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FABRIC_MEMORY_LIMIT", "300MiB")
+    with closing(connect()) as con:
+        assert scalar(con, "select current_setting('memory_limit')") == "300.0 MiB"
+    monkeypatch.setenv("FABRIC_MEMORY_LIMIT", "9999999GB")
+    with closing(connect()) as con:
+        (size,) = con.execute("select memory_limit from pragma_database_size() limit 1").fetchall()[
+            0
+        ]
+    number, unit = size.split()
+    assert float(number) * 1024 ** (1 + ["KiB", "MiB", "GiB", "TiB"].index(unit)) == pytest.approx(
+        0.6 * machine_bytes(), rel=0.06
+    )
+
+
+def test_a_spill_folder_that_was_swept_away_is_made_anew() -> None:
+    with closing(connect()) as con:
+        first = Path(str(scalar(con, "select current_setting('temp_directory')")))
+    first.rmdir()
+    with closing(connect()) as con:
+        second = Path(str(scalar(con, "select current_setting('temp_directory')")))
+    assert second.is_dir()
+    assert second != first

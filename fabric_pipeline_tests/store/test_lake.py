@@ -116,3 +116,17 @@ def test_ids_that_could_leave_the_folder_are_refused(drop: str) -> None:
         lake.part_path(Path("/lake"), "t", drop)
     with pytest.raises(UsageError):
         lake.part_path(Path("/lake"), drop or "T", "d1")
+
+
+def test_what_is_not_kept_after_a_look_leaves_the_old_rows(tmp_path: Path) -> None:
+    con = connect()
+    lake.write_table(con, "SELECT 1 AS n", tmp_path, "t", "d1")
+    with lake.pending_table(con, "SELECT 2 AS n", tmp_path, "t", "d1") as pending:
+        lake.attach_file(con, pending.path, "looked_at")
+        assert (pending.rows, lake.read_rows(con, "FROM looked_at")) == (1, [{"n": 2}])
+    assert [path.name for path in (tmp_path / "t" / "drop=d1").iterdir()] == [lake.PART_FILE]
+    assert lake.attach(con, tmp_path, "t", "d1")
+    assert lake.read_rows(con, "FROM t") == [{"n": 1}]
+    with lake.pending_table(con, "SELECT 3 AS n", tmp_path, "t", "d1") as pending:
+        pending.keep()
+    assert lake.read_rows(con, "FROM t") == [{"n": 3}]

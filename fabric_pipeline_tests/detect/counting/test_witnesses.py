@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from fabric_pipeline.detect.counting.counters_sql import link_counters_sql
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.validation import validate
-from fabric_pipeline_tests.detect.telemetry import Row, count, reading, series
+from fabric_pipeline_tests.detect.telemetry import Row, count, count_readings, reading, series
 
 SMI, DCGM = "nvidia_smi_nvlink_errors", "dcgm_exporter"
 
@@ -70,8 +69,8 @@ def test_machines_without_a_name_have_no_steps_between_them(connection: Any) -> 
         for value, file in ((100, "a.csv"), (9000, "b.csv"))
     ]  # fmt: skip
     assert told(count(connection, rows)) == [(100, None, "ok"), (9000, 8900, "ok")]
-    table = TABLES["link_counters"]
-    apart = f"({link_counters_sql({'a.csv': 'one', 'b.csv': 'two'})})"
-    connection.execute(f"create or replace temp table apart as {table.cast_sql(apart)}")
-    steps = connection.execute("select value, delta, quality from apart order by value").fetchall()
+    count_readings(connection, {"a.csv": "one", "b.csv": "two"})
+    steps = connection.execute(
+        "select value, delta, quality from link_counters order by value"
+    ).fetchall()
     assert steps == [(100, None, "ok"), (9000, None, "ok")]

@@ -1,0 +1,113 @@
+"""The short way for series that simply follow each other gives what the rules for all series give."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from fabric_pipeline.detect.counting import counters_sql
+from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.schemas.validation import validate
+from fabric_pipeline_tests.detect.telemetry import (
+    Row,
+    at,
+    count,
+    count_readings,
+    reading,
+    rows_of,
+    series,
+)
+
+STRETCH = str(8 * 122_880)
+KEY = ("node", "interface", "lane", "counter", "gpu_uuid", "scope", "sample")
+ALL_SERIES = (
+    "create or replace temp table count_untidy as select series, has_no_clock from count_series"
+)
+
+
+def dirty_rows(seed: int) -> list[Row]:
+    """Series of which each third is plain and the others have one fault or several."""
+    chance = random.Random(seed)  # noqa: S311
+    rows: list[Row] = []
+    for number in range(24):
+        interface = f"gpu{number % 3}/nvlink-{number}"
+        values = [chance.choice([0, 0, 0, 3, 9, 2**32 - 5]) for _ in range(8)]
+        name = chance.choice(["replay", "tx_wait", "width", "crc_flit"])
+        lane = chance.choice([None, 0, 2])
+        mine = series(name, values, line=10 * number + 1, interface=interface, lane=lane)
+        for row in mine if number % 3 else []:
+            fault = chance.random()
+            if fault < 0.1:
+                row["ts"] = at(chance.randrange(240))
+            elif fault < 0.2:
+                row["value"] = None
+            elif fault < 0.3:
+                row["ts"] = None
+            elif fault < 0.4:
+                row["quality"] = chance.choice(["clock_skew", "saturated"])
+            elif fault < 0.5:
+                row["kind"] = chance.choice(["delta", "gauge"])
+            elif fault < 0.6:
+                row |= {"format": "g", "file": "b.csv", "link_type": "", "counter_text": "other"}
+        rows += mine
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_short_way_and_all_the_rules_agree(
+    connection: Any, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rows = dirty_rows(seed)
+    short = count(connection, rows)
+    assert {row["quality"] for row in short} >= {"ok", "reset"}
+    monkeypatch.setattr(counters_sql, "UNTIDY_SQL", ALL_SERIES)
+    assert count(connection, rows) == short
+    assert validate(connection, TABLES["link_counters"], "link_counters") == []
+
+
+def test_a_table_in_many_stretches_is_the_same_table(
+    connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = dirty_rows(7)
+    whole = count(connection, rows)
+    assert STRETCH in counters_sql.STRETCHES_SQL
+    for size in ("5", "8", "31"):
+        sql = counters_sql.STRETCHES_SQL.replace(STRETCH, size)
+        monkeypatch.setattr(counters_sql, "STRETCHES_SQL", sql)
+        assert count(connection, rows) == whole
+        monkeypatch.undo()
+
+
+def test_no_reading_makes_no_row_and_nothing_is_left_behind(connection: Any) -> None:
+    assert count(connection, []) == []
+    count(connection, [reading("replay", 1, 0)])
+    names = connection.execute("select table_name from duckdb_tables() where temporary").fetchall()
+    assert not [name for (name,) in names if name in counters_sql.TABLES_MADE]
+
+
+@pytest.mark.parametrize("has_a_reset", [False, True])
+def test_rows_of_a_large_table_stand_in_order(connection: Any, has_a_reset: bool) -> None:
+    count(connection, [reading("replay", 1, 0)])  # makes raw_telemetry with its columns
+    steps, links = 40, 10_000
+    connection.execute(f"""
+        create or replace temp table raw_telemetry as select * replace (
+            i + 1 as entry, i + 1 as line, 'gpu0/nvlink-' || i % {links} as interface, ts + to_seconds(i // {links}) as ts,
+            (i // {links})::double as value) from raw_telemetry, range({steps * links}) r(i)
+    """)
+    if has_a_reset:  # one reading twice: its series takes the long way, the others do not
+        connection.execute(
+            "insert into raw_telemetry select * replace (entry + 1000000 as entry) from raw_telemetry where entry = 77777"
+        )
+    count_readings(connection)
+    told = connection.execute(
+        "select count(*), sum(delta), count(*) filter (quality = 'duplicate') from link_counters"
+    ).fetchall()
+    assert told == [(steps * links + has_a_reset, (steps - 1) * links, int(has_a_reset))]
+    key = ", ".join(KEY)
+    connection.execute(f"create or replace temp table sorted as from link_counters order by {key}")
+    placed = f"select {key}, row_number() over () as n from"
+    moved = f"select count(*) from ({placed} link_counters except {placed} sorted)"
+    assert connection.execute(moved).fetchall() == [(0,)]
+    assert rows_of(connection, "(from link_counters limit 1)")[0]["sample"] == 1
