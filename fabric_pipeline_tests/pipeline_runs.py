@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.audit import rebuild_audit
 from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows.dispatch_stages import dossier_stage
 from fabric_pipeline.workflows.draft_drop import draft_stage
 from fabric_pipeline.workflows.drop_stages import (
     correlation_stage,
@@ -19,17 +19,21 @@ from fabric_pipeline.workflows.drop_stages import (
     straggler_stage,
 )
 from fabric_pipeline.workflows.inbox import claim
+from fabric_pipeline.workflows.run_drops import begin_diagnosis, end_diagnosis
 from fabric_pipeline.workflows.table_rows import write_table
 
 ROOT = Path(__file__).resolve().parent.parent
 NOW = datetime(2024, 7, 8, 9, 10, 11, tzinfo=UTC)
 
 
-def diagnose_without_dagster(settings: Settings, drop: Path, at: datetime = NOW) -> str:
-    """All stages of a diagnosis in their order but for dossiers; returns the drop id."""
+def diagnose_without_dagster(
+    settings: Settings, drop: Path, at: datetime = NOW, *, dossiers: bool = False
+) -> str:
+    """All stages of a diagnosis in their order, dossiers only when asked for; returns the drop id."""
     ledger = Ledger(settings.ledger)
     found = claim(ledger, drop, at)
     drop_id = found.drop_id
+    begin_diagnosis(settings, drop_id, at)
     results, _ = ingest_stage(settings, drop_id, drop, at)
     results.append(link_counters_stage(settings, drop_id))
     results.append(spike_stage(settings, drop_id))
@@ -37,11 +41,14 @@ def diagnose_without_dagster(settings: Settings, drop: Path, at: datetime = NOW)
     results.append(correlation_stage(settings, drop_id))
     results.append(incident_stage(settings, drop_id, at)[0])
     results.append(draft_stage(settings, drop_id, at))
-    results.append(write_table(settings, drop_id, "evidence_dossiers", []))
+    results.append(
+        dossier_stage(settings, drop_id, at)
+        if dossiers
+        else write_table(settings, drop_id, "evidence_dossiers", [])
+    )
     broken = [(result.table, result.violations) for result in results if result.violations]
     assert broken == []
-    ledger.mark_processed(drop_id, found.content_sha256, at)
-    rebuild_audit(settings, at=at)
+    end_diagnosis(settings, drop_id, at)
     return drop_id
 
 

@@ -11,6 +11,7 @@ import typer
 
 from fabric_pipeline.cli.completion import incident_names
 from fabric_pipeline.cli.output import plain, put, put_json, say
+from fabric_pipeline.cli.progress_line import progress_line
 
 Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 Folder = Annotated[Path, typer.Argument(help="Folder of a dossier.")]
@@ -45,7 +46,9 @@ def build(
         raise NotFoundError(
             f"there is no incident {incident}", "list them: fabric-pipeline incidents --all"
         )
-    made = build_dossiers(settings, ledger, records, datetime.now(UTC))
+    with progress_line() as line:
+        line(f"building the dossier of {incident}")
+        made = build_dossiers(settings, ledger, records, datetime.now(UTC))
     for one in made:
         if key is not None:
             sign_dossier(one.path, key)
@@ -100,7 +103,9 @@ def verify(
 
     if identity and signers is None:
         raise UsageError("--identity needs --signers", "give the file of allowed signers")
-    check = verify_dossier(path, signers=signers, identity=identity, head=head, ledger=ledger)
+    with progress_line() as line:
+        line("checking every byte and judging again")
+        check = verify_dossier(path, signers=signers, identity=identity, head=head, ledger=ledger)
     for problem in check.problems:
         say(f"problem: {plain(problem)}")
     if json:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fabric_pipeline.cli.output import put, put_json, say
+from fabric_pipeline.cli.progress_line import ProgressLine, progress_line
+from fabric_pipeline.model.progress import Moment
 
 
 def pull(
@@ -43,7 +46,9 @@ def pull(
         raise UsageError("no server is named", "say --prometheus http://HOST:9090")
     chosen = chosen_window(window, start, end, datetime.now(UTC))
     wanted = match or settings.prometheus_match
-    done = pull_once(settings, url, chosen, match=wanted, site=site, folder=out, tell=say)
+    with progress_line() as line:
+        tell = partial(_shown, line) if line.is_shown_to_somebody else say
+        done = pull_once(settings, url, chosen, match=wanted, site=site, folder=out, tell=tell)
     if json:
         put_json(
             {
@@ -66,3 +71,7 @@ def pull(
     for warning in done.warnings[:5]:
         say(f"the server warns: {warning}")
     say(f"next: fabric-pipeline run {done.path}")
+
+
+def _shown(line: ProgressLine, words: str) -> None:
+    line(Moment(words, "pull"))  # one work from beginning to end, so that its seconds add up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,8 @@ import typer
 
 from fabric_pipeline.cli.completion import drop_names
 from fabric_pipeline.cli.output import plain, put, put_json, put_table, say
+from fabric_pipeline.cli.progress_line import ProgressLine, progress_line
+from fabric_pipeline.model.progress import Moment
 
 if TYPE_CHECKING:
     from fabric_pipeline.workflows.summary import DropSummary, Summary
@@ -35,11 +38,14 @@ def run(
     from fabric_pipeline.workflows.summary import summarise
 
     settings = load_settings()
-    planned = plan(settings, drops or [], datetime.now(UTC), force=force)
-    for one in planned:
-        say(f"{plain(one.path.name)}: {plain(one.note)}")
-    wanted = list(dict.fromkeys(one.drop_id for one in planned if one.must_run))
-    outcomes = launch(settings, "diagnose", wanted, _progress)
+    with progress_line() as line:
+        planned = plan(settings, drops or [], datetime.now(UTC), force=force, tell=line)
+        line.clear()
+        for one in planned:
+            say(f"{plain(one.path.name)}: {plain(one.note)}")
+        wanted = list(dict.fromkeys(one.drop_id for one in planned if one.must_run))
+        line(Moment("starting", "start"))
+        outcomes = launch(settings, "diagnose", wanted, _Progress(line, len(wanted)).hear)
     failed = [outcome for outcome in outcomes if not outcome.success]
     for outcome in failed:
         say(f"{outcome.drop}: run {outcome.run_id} failed: {plain(outcome.error)}")
@@ -87,7 +93,8 @@ def publish(
             "review one first: fabric-pipeline review TICKET --approve --reviewer NAME",
         )
     known = {publication.seq for publication in ledger.publications()}
-    outcomes = launch(settings, "publish", wanted, _progress)
+    with progress_line() as line:
+        outcomes = launch(settings, "publish", wanted, _Progress(line, len(wanted)).hear)
     new = [publication for publication in ledger.publications() if publication.seq not in known]
     rows_out = [(p.ticket_id, p.drop, p.reviewer, settings.outbox / p.outbox_file) for p in new]
     if json:
@@ -109,14 +116,42 @@ def publish(
         raise typer.Exit(5)
 
 
-def _progress(event: dict[str, Any]) -> None:
-    if event["event"] == "started":
-        say(f"{event['drop']}: started")
-    elif event["event"] == "step":
-        say(f"{event['drop']}: {event['step']}")
-    else:
-        word = "done" if event["success"] else "FAILED"
-        say(f"{event['drop']}: {word} in {event['seconds']:.1f} s (run {event['run_id'][:8]})")
+class _Progress:
+    """What a run says: at a terminal on the one line, elsewhere a line a step and no figures."""
+
+    def __init__(self, line: ProgressLine, runs: int) -> None:
+        self._line, self._runs, self._ended = line, runs, 0
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """One event of the child process."""
+        kind, drop = event["event"], event["drop"]
+        if kind == "progress":
+            moment = Moment(**event["moment"])
+            self._line(replace(moment, words=self._words(drop, moment.words)))
+        elif kind == "step":
+            step = event["step"]
+            words = f"step {event['number']} of {event['of']}, {step.replace('_', ' ')}"
+            if not self._line.is_shown_to_somebody:
+                say(f"{drop}: {step}")
+            self._line(Moment(self._words(drop, words), step))
+        elif kind == "started":
+            self._tell(f"{drop}: started")
+            self._line(Moment(self._words(drop, "starting"), "start"))
+        elif kind == "waiting":
+            self._tell(f"{drop}: another run of it is at work ({event['by']}), waiting for its end")
+        else:
+            self._ended += 1
+            word = "done" if event["success"] else "FAILED"
+            self._tell(f"{drop}: {word} in {event['seconds']:.1f} s (run {event['run_id'][:8]})")
+            self._line(Moment("finishing", "finish"))
+
+    def _tell(self, text: str) -> None:
+        self._line.clear()
+        say(plain(text))
+
+    def _words(self, drop: str, words: str) -> str:
+        place = f"drop {self._ended + 1} of {self._runs}, " if self._runs > 1 else ""
+        return f"{place}{drop}: {words}"
 
 
 def _put_summary(summary: Summary) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fabric_pipeline.cli.output import put, put_json, put_table
+from fabric_pipeline.cli.progress_line import progress_line
 
 _FLEET = "fleet:"
 
@@ -26,10 +27,8 @@ def synth(
 ) -> None:
     """Write a synthetic drop: a scenario of an 8-node cluster, or a random fleet (`fleet:SUITE`, one per seed)."""
     from fabric_pipeline.errors import UsageError
-    from fabric_pipeline.synth.fleet import SUITE_SAYS, generate_fleet, suite, write_fleet_drop
-    from fabric_pipeline.synth.generate import generate
+    from fabric_pipeline.synth.fleet import SUITE_SAYS
     from fabric_pipeline.synth.scenario import SCENARIOS
-    from fabric_pipeline.synth.writer import default_answer_key
 
     if scenario == "list":
         listed = [(name, make().says) for name, make in SCENARIOS.items()]
@@ -45,13 +44,24 @@ def synth(
         )
     if out is None:
         raise UsageError("no folder was named", "fabric-pipeline synth SCENARIO FOLDER")
+    with progress_line() as line:
+        line(f"making {scenario}")
+        _write(scenario, out, seed, answer_key)
+    if json:
+        put_json({"drop": str(out), "scenario": scenario, "seed": seed})
+    else:
+        put(str(out))
+
+
+def _write(scenario: str, out: Path, seed: int, answer_key: Path | None) -> None:
+    from fabric_pipeline.synth.fleet import generate_fleet, suite, write_fleet_drop
+    from fabric_pipeline.synth.generate import generate
+    from fabric_pipeline.synth.scenario import SCENARIOS
+    from fabric_pipeline.synth.writer import default_answer_key
+
     if scenario.startswith(_FLEET):
         key = answer_key or default_answer_key(out)
         chosen = suite(scenario.removeprefix(_FLEET), "judge")(seed)
         write_fleet_drop(generate_fleet(chosen, seed), out, key)
     else:
         generate(SCENARIOS[scenario](), out, seed=seed, answer_key=answer_key)
-    if json:
-        put_json({"drop": str(out), "scenario": scenario, "seed": seed})
-    else:
-        put(str(out))

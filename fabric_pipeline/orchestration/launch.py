@@ -28,7 +28,7 @@ from fabric_pipeline.orchestration.history import kept_open
 from fabric_pipeline.orchestration.told import heard_by
 from fabric_pipeline.settings import Settings, load_settings
 from fabric_pipeline.store.filelock import locked
-from fabric_pipeline.store.run_mark import is_at_work, unfinished
+from fabric_pipeline.store.run_mark import Begun, at_work
 from fabric_pipeline.workflows.dagster_home import enter_dagster_home
 
 JOBS = {"diagnose": "diagnose_drop", "publish": "publish"}
@@ -39,7 +39,6 @@ _LAUNCHED = {"fabric/launched_by": "command line"}
 _PROCESS, _HOST = "fabric/process", "fabric/host"
 _INTERRUPTED = 130
 _TELL_EVERY_S = 0.2
-_ASK_EVERY_S = 0.5
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -62,7 +61,11 @@ def main(arguments: list[str]) -> int:
 def _run(
     settings: Settings, job: dg.JobDefinition, instance: dg.DagsterInstance, drop_id: str
 ) -> bool:
-    _wait_for_turn(settings, drop_id)
+    with at_work(settings.home, drop_id, lambda by: _say_waiting(drop_id, by)):
+        return _run_held(job, instance, drop_id)
+
+
+def _run_held(job: dg.JobDefinition, instance: dg.DagsterInstance, drop_id: str) -> bool:
     started = time.monotonic()
     _say(event="started", drop=drop_id)
     with _steps_reported(instance, drop_id, len(job.nodes)), heard_by(_Progress(drop_id).tell):
@@ -82,15 +85,6 @@ def _run(
         error="" if outcome.success else _first_error(outcome),
     )
     return outcome.success
-
-
-def _wait_for_turn(settings: Settings, drop_id: str) -> None:
-    """Wait while another run has the drop. Inside a run Dagster would hold back an interrupt."""
-    if is_at_work(settings.home, drop_id):
-        by = unfinished(settings.home, drop_id)
-        _say(event="waiting", drop=drop_id, by=str(by or "another process"))
-    while is_at_work(settings.home, drop_id):
-        time.sleep(_ASK_EVERY_S)
 
 
 def _close_dead_runs(instance: dg.DagsterInstance) -> None:
@@ -157,6 +151,10 @@ def _first_error(outcome: dg.ExecuteInProcessResult) -> str:
                 message = message.partition(": ")[2]
             return f"{event.step_key}: {message}"
     return "the run failed before its first step"
+
+
+def _say_waiting(drop_id: str, by: Begun | None) -> None:
+    _say(event="waiting", drop=drop_id, by=str(by or "another process"))
 
 
 def _say(**fields: Any) -> None:

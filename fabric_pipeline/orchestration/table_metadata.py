@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 import dagster as dg
@@ -81,6 +84,41 @@ def result_of(
         data_version=data_version(stage.sha256),
         check_results=[_schema_result(stage)],
     )
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds that a block took, once it is over."""
+
+    seconds: float = 0.0
+
+
+@contextmanager
+def timed() -> Iterator[Clock]:
+    """The time of a block, also when it fails."""
+    clock, began = Clock(), monotonic()
+    try:
+        yield clock
+    finally:
+        clock.seconds = monotonic() - began
+
+
+def speed(
+    clock: Clock, *, readings: int | None = None, size: int | None = None, files: int | None = None
+) -> dict[str, Any]:
+    """Metadata on the cost of a step: seconds, and what it read in them where it reads telemetry.
+
+    `size` in bytes. Rates are those of the whole step, so that they can be compared over drops.
+    """
+    took = max(clock.seconds, 1e-6)
+    metadata: dict[str, Any] = {"seconds": round(clock.seconds, 3)}
+    if files is not None:
+        metadata["files_read"] = files
+    if readings is not None:
+        metadata |= {"readings": readings, "readings_per_second": round(readings / took)}
+    if size is not None:
+        metadata |= {"bytes_read": size, "megabytes_per_second": round(size / took / 1e6, 3)}
+    return metadata
 
 
 def rows_shown(name: str, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

@@ -5,8 +5,6 @@ The page itself decides what to say; nothing is loaded or drawn for this.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -22,7 +20,7 @@ def _freshness(request: Request) -> Response:
     newest = drops[0] if drops else ""
     shown = asked if asked in drops else ""
     about = shown or newest
-    progress = drop_progress(portal.settings, about, datetime.now(UTC)) if about else None
+    progress = drop_progress(portal.settings, about) if about else None
     return JSONResponse(
         {
             "newest": newest,

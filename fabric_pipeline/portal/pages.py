@@ -174,7 +174,7 @@ def _age(portal: Portal, view: FabricView | None) -> dict[str, Any]:
     now, drops = datetime.now(UTC), portal.drops
     return {
         "fresh": freshness(view, now),
-        "progress": drop_progress(portal.settings, view.drop, now),
+        "progress": drop_progress(portal.settings, view.drop),
         "shown": portal.views.version(view.drop),
         "newest": drops[0] if drops else "",
     }

@@ -82,9 +82,10 @@ def pull_window(
         partial.mkdir(parents=True, exist_ok=True)
         _need_same_plan(partial / _PLAN, server, wish)
         done = Pulled(target, version=server.version())
-        for metric in _metrics(server, wish):
+        metrics = _metrics(server, wish)
+        for number, metric in enumerate(metrics, 1):
             _pull_metric(server, wish, metric, partial, done)
-            tell(f"{metric}: {done.samples:,} samples so far")
+            tell(f"{number} of {len(metrics)} metrics, {done.samples:,} samples: {metric}")
         if not done.samples:
             raise NotFoundError(
                 f"{server.url} has no sample of any interconnect metric in this window",

@@ -1,13 +1,12 @@
 """How far the tables behind a picture have come: all of one reading, or some older than what they rest on.
 
-Told from when each table was written and from the ledger's list of drops; no run is asked. Nothing here
-reads rows.
+A run is at work while a living process holds the drop, whatever the times of files say: a copied home
+and a killed run are no run. What is older is told from when each table was written. Nothing here reads rows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from fabric_pipeline.errors import FabricError
@@ -15,11 +14,10 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.lake import part_path
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.store.ledger_drops import DropRow
+from fabric_pipeline.store.run_mark import Begun, is_at_work, unfinished
 
 # Each table rests on the one before it, and a run writes them in this order.
 CHAIN = ("fabric_topology", "link_counters", "spike_detections", "incident_records")
-# The longest stage takes minutes for the largest drops; past this a run is taken for stopped.
-STILL_AFTER = timedelta(minutes=15)
 # A copied home has its files in any order within seconds; between two runs lies more than this.
 _APART_NS = 30 * 10**9
 State = Literal["complete", "running", "stopped"]
@@ -29,7 +27,7 @@ State = Literal["complete", "running", "stopped"]
 class Progress:
     """`behind` are tables of `CHAIN` that are missing or of an earlier run than what they rest on.
 
-    `unread` are drops that a run has begun to read and of which nothing can be shown yet.
+    `unread` are drops that a run is reading and of which nothing can be shown yet.
     """
 
     state: State
@@ -42,33 +40,34 @@ class Progress:
         return self.state == "complete"
 
 
-def drop_progress(settings: Settings, drop: str, now: datetime) -> Progress:
+def drop_progress(settings: Settings, drop: str) -> Progress:
     """Progress of one drop at a time."""
     rows = {row.drop_id: row for row in _known(settings)}
     unread = tuple(
         row.drop_id
         for row in rows.values()
-        if not _is_done(row) and now - row.last_read < STILL_AFTER and not _is_shown(settings, row)
+        if not _is_done(row)
+        and not _is_shown(settings, row)
+        and is_at_work(settings.home, row.drop_id)
     )
     written = {table: _written(settings, table, drop) for table in CHAIN}
-    behind = _behind(written)
-    if not behind:
-        return Progress("complete", (), unread)
-    last = datetime.fromtimestamp(max(at or 0 for at in written.values()) / 1e9, UTC)
-    own = rows.get(drop)
-    if now - max(last, own.last_read if own else last) < STILL_AFTER:
+    begun = unfinished(settings.home, drop)
+    behind = _behind(written, begun)
+    if is_at_work(settings.home, drop) and (begun or behind):
         return Progress("running", behind, unread)
-    # Long after, a run that the ledger has as done outweighs the times of files, which copying changes.
-    if own is not None and _is_done(own):
+    own = rows.get(drop)
+    # Times of files change when they are copied; of a run that came to its end the ledger knows.
+    if begun is None and own is not None and _is_done(own):
         behind = tuple(table for table in behind if written[table] is None)
     return Progress("stopped" if behind else "complete", behind, unread)
 
 
-def _behind(written: dict[str, int | None]) -> tuple[str, ...]:
-    """Tables that are missing, or older than one before them."""
+def _behind(written: dict[str, int | None], begun: Begun | None) -> tuple[str, ...]:
+    """Tables that are missing, of before a run that has not ended, or older than one before them."""
+    since = int(begun.at.timestamp() * 1e9) if begun else 0
     found, newest = [], 0
     for table, at in written.items():
-        if at is None or at < newest - _APART_NS:
+        if at is None or at < since or at < newest - _APART_NS:
             found.append(table)
         newest = max(newest, at or 0)
     return tuple(found)

@@ -6,15 +6,17 @@ Claiming goes through the ledger, so a drop under a second name or with old cont
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from fabric_pipeline.errors import BadInputError
+from fabric_pipeline.model.progress import Tell, silent
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.archives.names import title_of
 from fabric_pipeline.sources.drop import list_drop
 from fabric_pipeline.store.ledger import DropClaim, Ledger
+from fabric_pipeline.store.run_mark import unfinished
 
 # A drop whose newest file is younger than this may still be written.
 SETTLE_S = 5.0
@@ -48,16 +50,20 @@ def scan_all(settings: Settings) -> list[InboxEntry]:
     return [*scan(settings.inbox), *scan(settings.pulled)]
 
 
-def claim(ledger: Ledger, path: Path, at: datetime) -> DropClaim:
+def claim(ledger: Ledger, path: Path, at: datetime, tell: Tell = silent) -> DropClaim:
     """List, hash and register one drop.
 
-    Raises BadInputError for a path or drop.yaml that cannot be understood.
+    A drop whose last diagnosis was cut short counts as not processed, also when an earlier one of the
+    same content was: its tables are of two runs. Raises BadInputError for a path or drop.yaml that cannot be understood.
     """
-    drop = list_drop(path)
+    drop = list_drop(path, tell)
     if not drop.files:
         raise BadInputError(f"{path}: the drop is empty", "put the captures into the folder first")
     name = path.name if path.is_dir() else Path(title_of(path.name)).stem
-    return ledger.claim_drop(name, drop.path, drop.content_sha256, at)
+    found = ledger.claim_drop(name, drop.path, drop.content_sha256, at)
+    if found.processed and unfinished(ledger.path.parent, found.owner) is not None:
+        return replace(found, processed=False)
+    return found
 
 
 def unread(

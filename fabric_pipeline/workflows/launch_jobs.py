@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from fabric_pipeline.settings import Settings
 
 _MODULE = "fabric_pipeline.orchestration.launch"
 _KEPT_ERROR_LINES = 6
+_STOP_S = 10.0
 Event = dict[str, Any]
 
 
@@ -70,11 +72,17 @@ def _events(settings: Settings, job: str, drop_ids: Sequence[str]) -> Iterator[E
     )
     # Warnings of Dagster about previews and its own command line are not the user's business.
     env.setdefault("PYTHONWARNINGS", "ignore")
-    done = 0
+    done, problem = 0, ""
     # Errors go to a file: nobody reads a second pipe meanwhile, and a full one would stop the child.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         with subprocess.Popen(  # noqa: S603 - our own interpreter and module, ids checked by the ledger
-            command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env, cwd=settings.root
+            command,
+            stdin=subprocess.PIPE,  # closes when this process is gone, and the child ends
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=env,
+            cwd=settings.root,
         ) as child:
             assert child.stdout is not None  # noqa: S101 - PIPE was asked for
             try:
@@ -84,13 +92,29 @@ def _events(settings: Settings, job: str, drop_ids: Sequence[str]) -> Iterator[E
                         done += event["event"] == "finished"
                         yield event
             except BaseException:
-                child.terminate()
+                _end(child)
                 raise
+            problem = _ended_by(child.wait())
         errors.seek(0)
         said = errors.read()
     if done < len(drop_ids):
         tail = "\n".join(said.strip().splitlines()[-_KEPT_ERROR_LINES:])
         raise PipelineError(
-            f"the {job} run ended before it reported on every drop:\n{tail}",
-            "see the run in the Dagster UI: fabric-pipeline dev",
+            f"the {job} run ended before it reported on every drop{problem}:\n{tail}".rstrip(":\n"),
+            "what was finished is kept: run the command again to continue, or see the run in the Dagster UI: fabric-pipeline dev",
         )
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """Let the child come to a stop by itself, and stop it when it does not."""
+    child.terminate()
+    try:
+        child.wait(_STOP_S)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):  # a second Ctrl-C does not wait
+        child.kill()
+
+
+def _ended_by(code: int) -> str:
+    if code == -signal.SIGKILL:
+        return ", killed from outside (the system does so when memory runs out)"
+    return f", by signal {-code}" if code < 0 else ""

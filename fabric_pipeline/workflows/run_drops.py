@@ -1,4 +1,8 @@
-"""Which drops a `run` has to work on: claimed through the ledger, known content skipped with a reason."""
+"""Which drops a `run` has to work on, and the two ends of a diagnosis that can be cut short between them.
+
+Drops are claimed through the ledger, known content is skipped with a reason. A run that was killed is
+found by what it began and never ended, and is run again whole: each stage writes its table whole or not.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,13 @@ from datetime import datetime
 from pathlib import Path
 
 from fabric_pipeline.errors import FabricError, UsageError
+from fabric_pipeline.model.progress import Tell, silent
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.audit import AuditBuilt, rebuild_audit
+from fabric_pipeline.store.lake import sweep
 from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.store.run_mark import begin, finish
+from fabric_pipeline.workflows.drop_stages import load_report
 from fabric_pipeline.workflows.inbox import claim, scan_all
 
 
@@ -24,7 +33,12 @@ class PlannedDrop:
 
 
 def plan(
-    settings: Settings, paths: Sequence[Path], at: datetime, *, force: bool = False
+    settings: Settings,
+    paths: Sequence[Path],
+    at: datetime,
+    *,
+    force: bool = False,
+    tell: Tell = silent,
 ) -> list[PlannedDrop]:
     """Claim the given drops, or all of the inbox and all that was pulled when none is given.
 
@@ -40,7 +54,7 @@ def plan(
     planned = []
     for path in wanted:
         try:
-            planned.append(_planned(ledger, path, at, force=force))
+            planned.append(_planned(ledger, path, at, force=force, tell=tell))
         except FabricError as problem:
             if len(wanted) == 1:
                 raise
@@ -48,8 +62,23 @@ def plan(
     return planned
 
 
-def _planned(ledger: Ledger, path: Path, at: datetime, *, force: bool) -> PlannedDrop:
-    found = claim(ledger, path, at)
+def begin_diagnosis(settings: Settings, drop_id: str, at: datetime) -> None:
+    """Before the first table is written; clears away what a killed run left half-written."""
+    begin(settings.home, drop_id, at)
+    sweep(settings.lake, drop_id)
+
+
+def end_diagnosis(settings: Settings, drop_id: str, at: datetime) -> AuditBuilt:
+    """After the last table: what was read counts as processed once the audit file holds it."""
+    read = load_report(settings, drop_id).content_sha256  # the drop may have changed meanwhile
+    Ledger(settings.ledger).mark_processed(drop_id, read, at)
+    built = rebuild_audit(settings, at=at)
+    finish(settings.home, drop_id)
+    return built
+
+
+def _planned(ledger: Ledger, path: Path, at: datetime, *, force: bool, tell: Tell) -> PlannedDrop:
+    found = claim(ledger, path, at, tell)
     if found.state == "duplicate_of" and found.processed and not force:
         return PlannedDrop(
             path,
@@ -59,6 +88,8 @@ def _planned(ledger: Ledger, path: Path, at: datetime, *, force: bool) -> Planne
         )
     if found.processed and not force:
         return PlannedDrop(path, found.drop_id, must_run=False, note="unchanged since it was read")
+    if found.processed:
+        return PlannedDrop(path, found.owner, must_run=True, note="unchanged, read again")
     words = {
         "new": "new",
         "changed": "changed",

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from uuid import uuid4
 
+from fabric_pipeline.model.progress import Moment, Tell, silent
 from fabric_pipeline.sources.archives.kinds import is_container, kind_of
 from fabric_pipeline.sources.archives.limits import LIMITS, Limits, Meter, PassingError
 from fabric_pipeline.sources.archives.names import title_of
@@ -35,7 +36,7 @@ def with_archives(
     drop: Drop,
     folder: Path,
     limits: Limits = LIMITS,
-    progress: Callable[[str], None] = lambda _: None,
+    tell: Tell = silent,
 ) -> Drop:
     """The drop with what is in its archives listed behind each of them; `folder` keeps the files.
 
@@ -47,7 +48,7 @@ def with_archives(
         if not _is_archive(stamp):
             listing.append(stamp)
             continue
-        progress(f"unpacking {stamp.name}")
+        tell(Moment(f"unpacking {stamp.name}", "unpack"))
         listing += _opened(stamp, folder, limits)
     if len(listing) == len(drop.files) and not any(stamp.archive for stamp in listing):
         return replace(drop, listing=tuple(listing))

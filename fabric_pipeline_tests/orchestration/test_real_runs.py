@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -146,6 +147,24 @@ def test_what_a_person_wants_to_see_first_is_shown(runs: RealRuns) -> None:
     found = {record.data["component"]: record.data["fault"] for record in incidents.records}
     assert found == dict.fromkeys(BAD_LINKS, "physical_link_degradation")
     assert runs.shown("ticket_drafts").metadata["drafters"].value == ["rules"]
+
+
+def test_the_cost_of_each_step_is_shown_and_can_be_compared(runs: RealRuns) -> None:
+    shown = runs.shown("raw_telemetry").metadata
+    read: dict[str, Any] = {name: value.value for name, value in shown.items()}
+    files = runs.shown("raw_telemetry").metadata["files"]
+    assert isinstance(files, dg.TableMetadataValue)
+    rows: list[Any] = [record.data for record in files.records]
+    assert read["readings"] == sum(row["readings"] for row in rows) > 0
+    assert read["files_read"] == len(files.records)
+    assert read["bytes_read"] > 0
+    assert read["readings_per_second"] == pytest.approx(
+        read["readings"] / read["seconds"], rel=0.01
+    )
+    assert read["megabytes_per_second"] > 0
+    for table in ("link_counters", "spike_detections", "incident_records", "ticket_drafts"):
+        took: Any = runs.shown(table).metadata["seconds"].value
+        assert took > 0
 
 
 def test_tables_lead_back_to_the_page_of_the_portal(runs: RealRuns) -> None:

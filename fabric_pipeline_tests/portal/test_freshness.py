@@ -16,6 +16,7 @@ from fabric_pipeline.portal.app import create_app
 from fabric_pipeline.portal.views import KEPT_VIEWS, Views, Warmer
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.lake import part_path
+from fabric_pipeline.store.run_mark import at_work
 from fabric_pipeline.workflows.fabric_view import load_fabric_view
 from fabric_pipeline.workflows.freshness import freshness
 from fabric_pipeline_tests.portal.half_done import HALF_DONE, readings_alone, whole_home
@@ -115,8 +116,11 @@ def test_a_drop_that_is_read_again_is_told(
 
 
 def test_a_run_at_work_is_said_at_the_head_of_the_page(tmp_path: Path) -> None:
-    with served(create_app(readings_alone(tmp_path))) as url:
-        assert "A run is writing drop d1." in ask(url, "/").text
+    settings = readings_alone(tmp_path)
+    with served(create_app(settings)) as url:
+        with at_work(settings.home, "d1"):
+            assert "A run is writing drop d1." in ask(url, "/").text
+        assert "Drop d1 has not gone through all stages." in ask(url, "/").text
 
 
 def test_views_are_kept_bounded_and_read_again_when_written(tmp_path: Path) -> None:

@@ -93,3 +93,57 @@ def test_the_child_ends_with_its_caller(where: Settings) -> None:
         launch(where, "diagnose", ["a"], stop)
     with pytest.raises(ProcessLookupError):
         os.kill(seen[0], 0)
+
+
+def test_a_killed_child_is_said_to_be_killed_and_how_to_go_on(where: Settings) -> None:
+    child(where, "os.kill(os.getpid(), 9)")
+    with pytest.raises(PipelineError, match="killed from outside") as error:
+        launch(where, "diagnose", ["a"])
+    assert "run the command again to continue" in error.value.remedy
+
+
+def test_an_interrupted_parent_waits_for_the_end_of_its_child(where: Settings) -> None:
+    child(
+        where,
+        """
+import signal, time
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    say(event="started", drop="a")
+    time.sleep(60)
+except KeyboardInterrupt:
+    open("let_go", "w").write("yes")
+""",
+    )
+
+    def interrupted(_: dict[str, Any]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        launch(where, "diagnose", ["a"], interrupted)
+    assert (where.root / "let_go").read_text() == "yes"
+
+
+def test_a_child_that_does_not_let_go_is_stopped(
+    where: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch_jobs, "_STOP_S", 0.2)
+    child(
+        where,
+        """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+say(event="started", drop=str(os.getpid()))
+time.sleep(60)
+""",
+    )
+    seen: list[int] = []
+
+    def interrupted(event: dict[str, Any]) -> None:
+        seen.append(int(event["drop"]))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        launch(where, "diagnose", ["a"], interrupted)
+    with pytest.raises(ProcessLookupError):
+        os.kill(seen[0], 0)

@@ -1,14 +1,16 @@
 """The asset of the group audit: the DuckDB file that auditors open, rebuilt and swapped."""
 
+from datetime import datetime
+
 import dagster as dg
 
 from fabric_pipeline.orchestration.partitions import drops
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.orchestration.selection import selected_assets
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.store.audit import rebuild_audit
-from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.drop_stages import load_report
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.audit import AuditBuilt, rebuild_audit
+from fabric_pipeline.workflows.run_drops import end_diagnosis
 
 DIAGNOSIS = {"raw_telemetry", "incident_records"}
 
@@ -27,10 +29,8 @@ def audit_database(
 ) -> dg.MaterializeResult[None]:
     """Rebuild the audit file; at the end of a diagnosis the content it read counts as processed."""
     settings, drop_id = fabric.settings(), context.partition_key
-    if is_diagnosing(context):
-        read = load_report(settings, drop_id).content_sha256  # the drop may have changed meanwhile
-        Ledger(settings.ledger).mark_processed(drop_id, read, fabric.now())
-    built = rebuild_audit(settings, at=fabric.now())
+    rebuild = end_diagnosis if is_diagnosing(context) else _only_rebuild
+    built = rebuild(settings, drop_id, fabric.now())
     return dg.MaterializeResult(
         metadata={
             "path": dg.MetadataValue.path(str(built.path)),
@@ -39,6 +39,10 @@ def audit_database(
             "left_out": dict(built.left_out),
         }
     )
+
+
+def _only_rebuild(settings: Settings, _: str, at: datetime) -> AuditBuilt:
+    return rebuild_audit(settings, at=at)
 
 
 def is_diagnosing(context: dg.AssetExecutionContext) -> bool:

@@ -5,13 +5,17 @@ from typing import Any
 
 import dagster as dg
 
+from fabric_pipeline.model.progress import Moment
 from fabric_pipeline.orchestration.portal_links import portal_page
 from fabric_pipeline.orchestration.resources import FabricResource
 from fabric_pipeline.orchestration.table_metadata import (
     result_of,
     schema_check_spec,
+    speed,
     table_spec,
+    timed,
 )
+from fabric_pipeline.orchestration.told import teller
 from fabric_pipeline.workflows.dispatch_stages import dossier_stage, gate_state, publish_stage
 from fabric_pipeline.workflows.draft_drop import draft_stage
 
@@ -24,8 +28,12 @@ Results = Iterator[dg.MaterializeResult[Any]]
 def ticket_drafts(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """One draft for each incident that needs a ticket: by Claude with a key, by the rules without."""
     settings, drop_id = fabric.settings(), context.partition_key
-    result = draft_stage(settings, drop_id, fabric.now(), context.log.info)
-    yield result_of(result, portal_page(settings, "ticket_drafts", drop_id))
+    tell = teller(context)
+    with timed() as clock:
+        result = draft_stage(
+            settings, drop_id, fabric.now(), lambda words: tell(Moment(words, "draft"))
+        )
+    yield result_of(result, {**portal_page(settings, "ticket_drafts", drop_id), **speed(clock)})
 
 
 @dg.multi_asset(
@@ -34,8 +42,9 @@ def ticket_drafts(context: dg.AssetExecutionContext, fabric: FabricResource) -> 
 def evidence_dossiers(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """A BagIt folder for each incident that opens a ticket, verifiable without our code."""
     settings, drop_id = fabric.settings(), context.partition_key
-    result = dossier_stage(settings, drop_id, fabric.now(), context.run.run_id)
-    yield result_of(result, portal_page(settings, "evidence_dossiers", drop_id))
+    with timed() as clock:
+        result = dossier_stage(settings, drop_id, fabric.now(), context.run.run_id)
+    yield result_of(result, {**portal_page(settings, "evidence_dossiers", drop_id), **speed(clock)})
 
 
 @dg.multi_asset(
@@ -50,10 +59,11 @@ def published_tickets(context: dg.AssetExecutionContext, fabric: FabricResource)
             f"not published: {', '.join(state.awaiting)} wait for a person; review with: fabric-pipeline review TICKET",
             allow_retries=False,
         )
-    result, outcome = publish_stage(settings, drop_id, fabric.now())
+    with timed() as clock:
+        result, outcome = publish_stage(settings, drop_id, fabric.now())
     for ticket, why in outcome.refused:
         context.log.warning(f"{ticket} not published: {why}")
-    yield result_of(result, portal_page(settings, "published_tickets", drop_id))
+    yield result_of(result, {**portal_page(settings, "published_tickets", drop_id), **speed(clock)})
     held = [f"{ticket} ({why})" for ticket, why in outcome.refused if ticket in state.approved]
     if held:
         raise dg.Failure(f"approved but not published: {'; '.join(held)}", allow_retries=False)

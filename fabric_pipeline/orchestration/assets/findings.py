@@ -12,7 +12,9 @@ from fabric_pipeline.orchestration.table_metadata import (
     result_of,
     rows_shown,
     schema_check_spec,
+    speed,
     table_spec,
+    timed,
 )
 from fabric_pipeline.workflows.drop_stages import (
     correlation_stage,
@@ -31,24 +33,26 @@ Results = Iterator[dg.MaterializeResult[Any]]
 def spike_detections(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """Link ends that counted more errors than they should, by absolute and statistical rules."""
     settings, drop_id = fabric.settings(), context.partition_key
-    result = spike_stage(settings, drop_id)
+    with timed() as clock:
+        result = spike_stage(settings, drop_id)
     picture = timeline(
         [] if result.violations else spike_timeline(settings, drop_id), "Error spikes per link end"
     )
     page = portal_page(settings, "spike_detections", drop_id)
-    yield result_of(result, {"picture": dg.MetadataValue.md(picture), **page})
+    yield result_of(result, {"picture": dg.MetadataValue.md(picture), **page, **speed(clock)})
 
 
 @dg.multi_asset(specs=[table_spec("stragglers")], check_specs=[schema_check_spec("stragglers")])
 def stragglers(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """Intervals in which runs were slower than their baseline."""
     settings, drop_id = fabric.settings(), context.partition_key
-    result = straggler_stage(settings, drop_id)
+    with timed() as clock:
+        result = straggler_stage(settings, drop_id)
     picture = timeline(
         [] if result.violations else straggler_timeline(settings, drop_id), "Slow intervals per run"
     )
     page = portal_page(settings, "stragglers", drop_id)
-    yield result_of(result, {"picture": dg.MetadataValue.md(picture), **page})
+    yield result_of(result, {"picture": dg.MetadataValue.md(picture), **page, **speed(clock)})
 
 
 @dg.multi_asset(
@@ -57,7 +61,9 @@ def stragglers(context: dg.AssetExecutionContext, fabric: FabricResource) -> Res
 )
 def straggler_correlations(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """Coincidence of every link's error time with every run's slow time, against chance."""
-    yield result_of(correlation_stage(fabric.settings(), context.partition_key))
+    with timed() as clock:
+        result = correlation_stage(fabric.settings(), context.partition_key)
+    yield result_of(result, speed(clock))
 
 
 @dg.multi_asset(
@@ -66,7 +72,8 @@ def straggler_correlations(context: dg.AssetExecutionContext, fabric: FabricReso
 def incident_records(context: dg.AssetExecutionContext, fabric: FabricResource) -> Results:
     """One record per physical fault, with place, severity, evidence and alternatives."""
     settings, drop_id = fabric.settings(), context.partition_key
-    result, records = incident_stage(settings, drop_id, fabric.now())
+    with timed() as clock:
+        result, records = incident_stage(settings, drop_id, fabric.now())
     heaviest = (
         {
             "component": r.isolated_component,
@@ -78,4 +85,4 @@ def incident_records(context: dg.AssetExecutionContext, fabric: FabricResource) 
         for r in records[:50]
     )
     page = portal_page(settings, "incident_records", drop_id)
-    yield result_of(result, {**rows_shown("incidents", heaviest), **page})
+    yield result_of(result, {**rows_shown("incidents", heaviest), **page, **speed(clock)})

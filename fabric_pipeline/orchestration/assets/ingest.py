@@ -13,10 +13,14 @@ from fabric_pipeline.orchestration.table_metadata import (
     result_of,
     rows_shown,
     schema_check_spec,
+    speed,
     table_spec,
+    timed,
 )
+from fabric_pipeline.orchestration.told import teller
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.drop_stages import INGEST_TABLES, ingest_stage, link_counters_stage
+from fabric_pipeline.workflows.run_drops import begin_diagnosis
 
 telemetry_drop = dg.AssetSpec(
     "telemetry_drop",
@@ -40,7 +44,9 @@ def read_drop(
     """Read every file of the drop once, by the reader that recognises its content."""
     settings, drop_id = fabric.settings(), context.partition_key
     path = Path(Ledger(settings.ledger).drop(drop_id).path)
-    results, report = ingest_stage(settings, drop_id, path, fabric.now(), context.log.info)
+    begin_diagnosis(settings, drop_id, fabric.now())
+    with timed() as clock:
+        results, report = ingest_stage(settings, drop_id, path, fabric.now(), teller(context))
     for file in report.files:
         if file.problem:
             context.log.warning(f"{file.name}: {file.problem}")
@@ -54,7 +60,13 @@ def read_drop(
         }
         for f in report.files
     )
-    said = {**rows_shown("files", files), "drop_sha256": report.content_sha256}
+    readings = sum(file.readings for file in report.files)
+    size = sum(file.size for file in report.files if not file.is_archive)
+    said = {
+        **rows_shown("files", files),
+        "drop_sha256": report.content_sha256,
+        **speed(clock, readings=readings, size=size, files=len(report.files)),
+    }
     for result in results:
         yield result_of(result, said if result.table == "raw_telemetry" else None)
 
@@ -67,5 +79,7 @@ def link_counters(
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """Increments, exposure, quality and error class of every accepted reading."""
     settings, drop_id = fabric.settings(), context.partition_key
-    result = link_counters_stage(settings, drop_id)
-    yield result_of(result, portal_page(settings, "link_counters", drop_id))
+    with timed() as clock:
+        result = link_counters_stage(settings, drop_id)
+    page = portal_page(settings, "link_counters", drop_id)
+    yield result_of(result, {**page, **speed(clock, readings=int(result.figures["read"]))})
