@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -137,10 +138,10 @@ def test_a_file_that_cannot_be_opened_costs_only_itself(
 ) -> None:
     write(tmp_path, {"a.txt": "1", "b.txt": "2", "drop.yaml": "site: x"})
 
-    def hash_of(path: Path) -> str:
+    def hash_of(path: Path, *told: Callable[[int], None]) -> str:
         if path.name in locked:
             raise PermissionError(13, "Permission denied")
-        return sha256_of(path)
+        return sha256_of(path, *told)
 
     monkeypatch.setattr("fabric_pipeline.sources.drop.sha256_of", hash_of)
     locked = {"a.txt"}

@@ -175,13 +175,13 @@ _lines = st.one_of(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(_lines, min_size=1, max_size=30), st.sampled_from(["", HINTS]))
 def test_both_ways_say_the_same(lines: list[str], drop_yaml: str) -> None:
     assert_same(OURS + "\n".join(lines), drop_yaml)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(st.data())
 def test_scrapes_of_the_same_series(data: st.DataObject) -> None:
     series = data.draw(st.lists(st.tuples(_names, _labels), min_size=1, max_size=6))
@@ -312,7 +312,7 @@ _pairs = st.tuples(
 )
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     st.lists(
         st.tuples(
