@@ -24,7 +24,12 @@ from fabric_pipeline.sources.normalized.tables import repeated_name
 from fabric_pipeline.store.columns import DatabaseError, insert_columns
 from fabric_pipeline.workflows.counter_staging import stage_counters
 from fabric_pipeline.workflows.staged_rows import event_row, reading_row, rejected_row, timing_row
-from fabric_pipeline.workflows.staging_tables import create_staging_tables, stage, stage_rejected
+from fabric_pipeline.workflows.staging_tables import (
+    create_staging_tables,
+    drop_staging_tables,
+    stage,
+    stage_rejected,
+)
 
 # Understood values and unreadable lines per file. A value of a counter outside the catalogue was read,
 # though nothing judges it; a blank (not measured) is neither.
@@ -153,6 +158,7 @@ def finish(
         connection.execute(
             f"create or replace temp table {name} as {TABLES[name].cast_sql(numbered)}", [drop_id]
         )
+    drop_staging_tables(connection)
     table = TABLES["quarantined_telemetry"]
     refused = "(select *, refused_by as rule from raw_telemetry where refused_by is not null)"
     connection.execute(f"create or replace temp table {table.name} as {table.cast_sql(refused)}")

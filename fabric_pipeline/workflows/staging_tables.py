@@ -35,6 +35,12 @@ def create_staging_tables(connection: Any) -> None:
         connection.execute(f"create or replace temp table {name} ({ddl})")
 
 
+def drop_staging_tables(connection: Any) -> None:
+    """Give back what they hold once the ingest tables are made."""
+    for name in COLUMNS:
+        connection.execute(f"drop table {name}")
+
+
 def stage(connection: Any, table: str, rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows with the columns of a staging table."""
     insert_columns(connection, table, COLUMNS[table], rows)
