@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -52,13 +53,14 @@ class Case:
 
 
 def _parquet() -> bytes:
-    path = Path(__file__).with_name(".made.parquet")
-    with closing(session()) as con:
+    with (
+        closing(session()) as con,
+        TemporaryDirectory() as folder,
+    ):  # not beside workers that collect too
+        path = Path(folder) / "made.parquet"
         select = "select 'n1' as node, 'nvlink' as link_type, 'gpu0/nvlink-1' as link, i as replay from range(5) t(i)"
         con.execute(f"copy ({select}) to {literal(str(path))} (format parquet)")
-    content = path.read_bytes()
-    path.unlink()
-    return content
+        return path.read_bytes()
 
 
 PARQUET = _parquet()
