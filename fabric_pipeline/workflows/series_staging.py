@@ -48,6 +48,7 @@ from fabric_pipeline.workflows.series_meanings import (
     Meanings,
     outcome_row,
 )
+from fabric_pipeline.workflows.staging import forget
 from fabric_pipeline.workflows.staging_tables import stage_rejected
 
 LARGE = 2 * 1024 * 1024  # bytes
@@ -121,6 +122,7 @@ def stage_query_answer(
             series.take_answers(batch)
     except UnusualAnswerError:
         series.drop_tables()
+        forget(connection, file.name)  # lines refused so far would be refused twice
         return reader.read(file)
     answers = Answers(series.families, stream.rest)
     return answers.finish(series.finish(latest))

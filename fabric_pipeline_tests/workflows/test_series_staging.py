@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
+from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.registry import recognise
 from fabric_pipeline.workflows import line_cleaning, series_staging
 from fabric_pipeline_tests.workflows.readout import Readout, read_files
 
@@ -244,8 +246,15 @@ def test_lines_keep_their_numbers_over_pieces_and_buffers() -> None:
         )
 
 
-def test_a_small_text_is_left_to_the_reader() -> None:
-    assert series_staging.LARGE == 2 * 1024 * 1024
+def test_only_a_large_text_is_read_by_sql(tmp_path: Path) -> None:
+    path = tmp_path / "metrics"
+    path.write_text(OURS)
+    file = SourceFile(path, "metrics")
+    reader = recognise(file).reader
+    assert reader is not None
+    assert series_staging.set_wise(file, reader) is None
+    path.write_text(OURS * (1 + series_staging.LARGE // len(OURS)))
+    assert series_staging.set_wise(file, reader) is series_staging.stage_exposition
 
 
 ANSWER = [
@@ -304,6 +313,16 @@ def test_answers_of_a_query_say_the_same() -> None:
 )
 def test_odd_answers_say_the_same(text: str) -> None:
     assert_same(text)
+
+
+def test_what_was_refused_before_an_unusual_series_is_refused_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(series_staging, "_PIECE_CHARACTERS", 1)
+    bad = ("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT", {"gpu": "0"}, [[1790000000, "soon"]])
+    unusual = ("DCGM_FI_DEV_GPU_TEMP", {"gpu": "0"}, [])
+    rows = assert_same(answer([bad, unusual])).rows("quarantined_telemetry")
+    assert len([row for row in rows if "soon" in row["entity_text"]]) == 1
 
 
 _pairs = st.tuples(
