@@ -320,7 +320,7 @@ def test_what_was_refused_before_an_unusual_series_is_refused_once(
 ) -> None:
     monkeypatch.setattr(series_staging, "_PIECE_CHARACTERS", 1)
     bad = ("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT", {"gpu": "0"}, [[1790000000, "soon"]])
-    unusual = ("DCGM_FI_DEV_GPU_TEMP", {"gpu": "0"}, [])
+    unusual: tuple[str, dict[str, str], Any] = ("DCGM_FI_DEV_GPU_TEMP", {"gpu": "0"}, [])
     rows = assert_same(answer([bad, unusual])).rows("quarantined_telemetry")
     assert len([row for row in rows if "soon" in row["entity_text"]]) == 1
 
