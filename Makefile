@@ -59,7 +59,8 @@ evaluate-drafter: setup-test
 # Needs uv; the result names no index host.
 lock:
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-strip-extras --no-header --quiet --upgrade --constraint constraints.txt -o requirements.lock pyproject.toml requirements-build.in
-	uv pip compile --universal --generate-hashes --no-emit-index-url --no-strip-extras --no-header --quiet --upgrade --constraint requirements.lock --extra test -o requirements-test.lock pyproject.toml
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-strip-extras --no-header --quiet --upgrade --constraint requirements.lock --extra cluster --extra test -o requirements-test.lock pyproject.toml
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-strip-extras --no-header --quiet --upgrade --constraint requirements-test.lock --extra cluster -o requirements-cluster.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .dagster data/warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
