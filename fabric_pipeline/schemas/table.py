@@ -69,6 +69,19 @@ class Table:
         )
         return f"select {parts} from {relation}"
 
+    def coded_sql(self, relation: str) -> str:
+        """As `cast_sql`, but texts stay as they come, so that codes (ENUM) go into a file as codes.
+
+        Parquet gives them back as texts; only a file is written from this.
+        """
+        parts = ", ".join(
+            f'"{column.name}"'
+            if column.type == "VARCHAR"
+            else f'"{column.name}"::{column.type} as "{column.name}"'
+            for column in self.columns
+        )
+        return f"select {parts} from {relation}"
+
 
 def text(name: str, description: str, **rules: object) -> Column:
     """A text column; never NULL unless said (empty text = not stated)."""

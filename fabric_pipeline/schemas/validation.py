@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cache
-from math import inf
+from math import inf, isnan
 from typing import Any
 
 from fabric_pipeline.schemas.table import Column, Table
@@ -122,20 +122,61 @@ def _rules(table: Table) -> list[_Rule]:
 def _broken_rules(connection: Any, table: Table, relation: str) -> list[_Rule]:
     """Rules that at least one row breaks.
 
-    Rules of texts are asked of the few different texts in a column, all others in one pass over all rows.
+    Rules of texts are asked of the few different texts in a column, those of numbers of the least and the
+    greatest in it, all of them in one pass over all rows.
     """
     rules = _rules(table)
-    of_rows = [rule for rule in rules if rule.name not in _TEXT_RULES]
-    counts = [f"count(*) filter ({_breaks(rule)})" for rule in of_rows]
-    found = {}
-    if of_rows:
-        row = connection.execute(f'select {", ".join(counts)} from "{relation}"').fetchall()[0]
-        found = dict(zip(of_rows, row, strict=True))
-    for rule in rules:
-        if rule.name in _TEXT_RULES:
-            distinct = f'(select distinct "{rule.column}" from "{relation}")'
-            found[rule] = _count(connection, f"from {distinct} where {_breaks(rule)}")
-    return [rule for rule in rules if found[rule]]
+    of_texts = [rule for rule in rules if rule.name in _TEXT_RULES]
+    found = _broken_bounds(connection, table, relation)
+    for name in dict.fromkeys(rule.column for rule in of_texts):
+        # Kept, because a rule asked of a subquery is asked of every row before the texts are made few.
+        connection.execute(
+            f'create or replace temp table texts_of_column as select distinct "{name}" from "{relation}"'
+        )
+        for rule in of_texts:
+            if rule.column == name and _count(
+                connection, f"from texts_of_column where {_breaks(rule)}"
+            ):
+                found.add((name, rule.name))
+    if of_texts:
+        connection.execute("drop table texts_of_column")
+    return [rule for rule in rules if (rule.column, rule.name) in found]
+
+
+def _broken_bounds(connection: Any, table: Table, relation: str) -> set[tuple[str, str]]:
+    """Rules on NULL and on numbers that a column breaks; DuckDB holds NaN greater than every number."""
+    numbers = [
+        c
+        for c in table.columns
+        if c.type == "DOUBLE" or c.minimum is not None or c.maximum is not None
+    ]
+    asked = ["count(*)"]
+    asked += [f'count("{column.name}")' for column in table.columns]
+    asked += [f'min("{column.name}"), max("{column.name}")' for column in numbers]
+    rows, *said = connection.execute(f'select {", ".join(asked)} from "{relation}"').fetchall()[0]
+    filled, bounds = said[: len(table.columns)], said[len(table.columns) :]
+    broken = {
+        (column.name, "not_nullable")
+        for column, present in zip(table.columns, filled, strict=True)
+        if not column.nullable and present < rows
+    }
+    for column, least, most in zip(numbers, bounds[::2], bounds[1::2], strict=True):
+        broken |= {(column.name, rule) for rule in _out_of_bounds(column, least, most)}
+    return broken
+
+
+def _out_of_bounds(column: Column, least: Any, most: Any) -> list[str]:
+    if least is None:
+        return []
+    # A column of nothing but NaN has it as its least too.
+    is_nan, broken = isinstance(most, float) and isnan(most), []
+    if column.minimum is not None and least < column.minimum:
+        broken.append("greater_than_or_equal_to")
+    if column.maximum is not None and (is_nan or most > column.maximum):
+        broken.append("less_than_or_equal_to")
+    if column.type == "DOUBLE" and (is_nan or most == inf or least == -inf):
+        broken.append(_FINITE)
+    return broken
 
 
 def _count(connection: Any, rows: str) -> int:
@@ -199,7 +240,7 @@ def _shape(connection: Any, table: Table, relation: str) -> list[Violation]:
 
 def _duplicates(connection: Any, table: Table, relation: str) -> list[Violation]:
     keys = ", ".join(f'"{name}"' for name in table.key)
-    if table.is_bulk and _rises(connection, keys, relation):
+    if table.is_bulk and _rises(connection, table, relation):
         return []
     rows = connection.execute(
         f'select {keys}, count(*) from "{relation}" group by all having count(*) > 1 order by all limit 3'
@@ -209,13 +250,26 @@ def _duplicates(connection: Any, table: Table, relation: str) -> list[Violation]
     return [Violation(", ".join(table.key), "key is unique", "; ".join(str(row) for row in rows))]
 
 
-def _rises(connection: Any, keys: str, relation: str) -> bool:
+def _rises(connection: Any, table: Table, relation: str) -> bool:
     """True when each row's key is above that of the row before it, so that none can be there twice.
 
     One pass that keeps nothing. A table in another order is no fault; it is looked at more closely.
     """
-    steps = f'select row({keys}) as key, lag(row({keys})) over () as last from "{relation}"'
-    return _count(connection, f"from ({steps}) where last is not null and not key > last") == 0
+    nullable = {column.name for column in table.columns if column.nullable}
+    steps, breaks, befores = [], [], []
+    for at, name in enumerate(table.key):
+        steps.append(f'"{name}", lag("{name}") over () as before_{at}')
+        befores.append(f"before_{at}")
+        if at == len(table.key) - 1:
+            breaks.append(f'coalesce("{name}" <= before_{at}, true)')
+        else:
+            differs = "is distinct from" if name in nullable else "<>"
+            breaks.append(f'"{name}" {differs} before_{at}')
+    # Nearly every row goes on with the key of the one before; only the others are compared whole.
+    key = ", ".join(f'"{name}"' for name in table.key)
+    rows = f'from (select {", ".join(steps)}, row_number() over () as place from "{relation}") where place > 1'
+    falls = f"coalesce(row({key}) <= row({', '.join(befores)}), true)"
+    return _count(connection, f"{rows} and ({' or '.join(breaks)}) and {falls}") == 0
 
 
 def _literal(text: str) -> str:

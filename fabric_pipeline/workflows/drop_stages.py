@@ -17,6 +17,7 @@ from functools import cache as cached
 from pathlib import Path
 from typing import Any
 
+from fabric_pipeline.engine.choose import open_engine
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.model.captures import in_capture_order
@@ -32,6 +33,7 @@ from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.ingest import FileReport, counted_readings, ingest
+from fabric_pipeline.workflows.staged_shards import aside_of
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
 from fabric_pipeline.workflows.unpacked import with_archives
 
@@ -82,7 +84,9 @@ def ingest_stage(
     drop = with_archives(list_drop(path, tell), settings.unpacked, tell=tell)
     connection = session()
     try:
-        read = ingest(connection, drop, drop_id, read_at, tell)
+        with open_engine(settings) as engine:
+            aside = aside_of(settings, engine)
+            read = ingest(connection, drop, drop_id, read_at, tell, aside)
         results = [write_checked(connection, settings, name, drop_id) for name in INGEST_TABLES]
     finally:
         connection.close()
@@ -301,7 +305,8 @@ def _write_streamed(
 
     The file is judged before it takes its place; the connection then has it as a view of that name.
     """
-    with lake.pending_table(connection, rows, settings.lake, name, drop_id) as pending:
+    coded = TABLES[name].coded_sql(f"({rows})")
+    with lake.pending_table(connection, coded, settings.lake, name, drop_id) as pending:
         lake.attach_file(connection, pending.path, name)
         violations = validate(connection, TABLES[name], name)
         if not violations:

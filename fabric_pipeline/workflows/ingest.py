@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any
 
 from fabric_pipeline.detect.counting.count import counted_links
@@ -20,22 +20,22 @@ from fabric_pipeline.model.progress import Moment, Tell, silent
 from fabric_pipeline.model.records import ReadResult, Run, TopologyPart, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.sources.base import Reader, SourceFile, TooLargeError
+from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp
 from fabric_pipeline.sources.drop_meta import DROP_YAML
 from fabric_pipeline.sources.normalized.topology import TopologyReader
 from fabric_pipeline.sources.registry import UNKNOWN_FORMAT, Match, recognise
 from fabric_pipeline.store.parquet_rows import ParquetFile
-from fabric_pipeline.workflows import series_staging, staging
+from fabric_pipeline.workflows import staging
+from fabric_pipeline.workflows.file_reading import refused_whole, understood
 from fabric_pipeline.workflows.kept_names import (
     NORMALIZED,
     rename_runs,
     rename_staged,
     renamed_unknown,
 )
-from fabric_pipeline.workflows.log_sifting import sifted
+from fabric_pipeline.workflows.staged_shards import Aside, FilesApart, files_apart
 from fabric_pipeline.workflows.topology_rows import places_in_names, topology_rows
-from fabric_pipeline.workflows.unread_files import why_unknown
 
 # A reading this far ahead of the moment of reading comes from a clock that runs ahead.
 CLOCK_TOLERANCE = timedelta(minutes=10)
@@ -80,30 +80,17 @@ def ingest(
     drop_id: str,
     read_at: datetime,
     tell: Tell = silent,
+    aside: Aside | None = None,
 ) -> Ingested:
     """Read all files of a drop into the ingest tables of `connection`.
 
     Creates raw_telemetry, quarantined_telemetry, collective_timings, fabric_events and
-    fabric_topology as temporary tables, and drop_files with the order of the files.
+    fabric_topology as temporary tables, and drop_files with the order of the files. With `aside` what is
+    read of large files is kept there and used again; the tables are the same with and without.
     """
     done = Ingested(problems=list(drop.problems))
     staging.prepare(connection, drop.stamps(), drop.meta.timezone_name)
-    parts: list[TopologyPart] = []
-    pending = [(stamp, _recognised(drop, stamp, done)) for stamp in drop.data_files()]
-    pending.sort(key=lambda item: _turn(item[1]))
-    known_nodes: frozenset[str] = frozenset()
-    begins = list(accumulate((stamp.size for stamp, _ in pending), initial=0))
-    size = begins[-1]
-    for number, (stamp, match) in enumerate(pending):
-        tell(Moment(f"reading {stamp.name}", "read", number, len(pending), begins[number], size))
-        file = drop.source(stamp, known_nodes, ParquetFile)
-        report, result = _read_file(connection, file, stamp, match, read_at)
-        done.files.append(report)
-        _keep(done, stamp.name, result)
-        if result.topology is not None:
-            result.topology.source = stamp.name
-            parts.append(result.topology)
-            known_nodes |= {str(n["node"]) for n in result.topology.nodes}
+    parts = _read_files(connection, drop, read_at + CLOCK_TOLERANCE, tell, aside, done)
     tell(Moment("putting the readings together", "finish reading"))
     _set_apart(connection, drop, done)
     order = {stamp.name: n for n, stamp in enumerate(drop.stamps())}
@@ -126,6 +113,36 @@ def ingest(
     staging.note_formats(connection, [(report.name, report.format) for report in done.files])
     _count(connection, done)
     return done
+
+
+def _read_files(
+    connection: Any, drop: Drop, latest: datetime, tell: Tell, aside: Aside | None, done: Ingested
+) -> list[TopologyPart]:
+    """Stage every file in turn; what each says of the topology comes back, all else goes to `done`."""
+    parts: list[TopologyPart] = []
+    pending = [(stamp, _recognised(drop, stamp, done)) for stamp in drop.data_files()]
+    pending.sort(key=lambda item: _turn(item[1]))
+    turns = [list(files) for _, files in groupby(pending, lambda item: _turn(item[1]))]
+    apart = files_apart(aside, drop, turns, latest, tell)
+    known_nodes: frozenset[str] = frozenset()
+    begins = list(accumulate((stamp.size for stamp, _ in pending), initial=0))
+    for turn, files in enumerate(turns):
+        if apart:
+            apart.start_turn(turn, known_nodes)
+        for stamp, match in files:
+            number = len(done.files)
+            words = f"reading {stamp.name}"
+            tell(Moment(words, "read", number, len(pending), begins[number], begins[-1]))
+            file = drop.source(stamp, known_nodes, ParquetFile)
+            report, result = _read_file(connection, file, stamp, match, latest, apart)
+            done.files.append(report)
+            _keep(done, stamp.name, result)
+            if result.topology is not None:
+                result.topology.source = stamp.name
+                parts.append(result.topology)
+                known_nodes |= {str(n["node"]) for n in result.topology.nodes}
+    done.problems += apart.problems if apart else []
+    return parts
 
 
 def _set_apart(connection: Any, drop: Drop, done: Ingested) -> None:
@@ -153,18 +170,19 @@ def _keep(done: Ingested, name: str, result: ReadResult) -> None:
 def count_links(connection: Any) -> None:
     """Make link_counters from raw_telemetry in the connection."""
     with counted_readings(connection) as rows:
-        connection.execute(f"create or replace temp table link_counters as {rows}")
+        made = TABLES["link_counters"].cast_sql(f"({rows})")
+        connection.execute(f"create or replace temp table link_counters as {made}")
 
 
 @contextmanager
 def counted_readings(connection: Any) -> Iterator[str]:
-    """A SELECT of the rows of link_counters from raw_telemetry, valid inside the context."""
+    """A SELECT of the rows of link_counters from raw_telemetry, texts as codes, valid inside the context."""
     unnamed = connection.execute(UNNAMED_SQL).fetchall()
     formats = {file: form for file, form, _, _ in unnamed}
     devices = [(file, uuid) for file, _, uuid, _ in unnamed]
     apart = machines(formats, devices, {file for file, *_, is_bare in unnamed if is_bare})
     with counted_links(connection, apart) as counted:
-        yield TABLES["link_counters"].cast_sql(f"({counted})")
+        yield counted
 
 
 def _recognised(drop: Drop, stamp: FileStamp, done: Ingested) -> Match:
@@ -186,54 +204,29 @@ def _turn(match: Match) -> int:
 
 
 def _read_file(
-    connection: Any, file: SourceFile, stamp: FileStamp, match: Match, read_at: datetime
+    connection: Any,
+    file: SourceFile,
+    stamp: FileStamp,
+    match: Match,
+    latest: datetime,
+    apart: FilesApart | None,
 ) -> tuple[FileReport, ReadResult]:
     """Stage one file. What a file says counts only when all of it was read and it held still."""
     report = FileReport(stamp.name, stamp.sha256, stamp.size, match.format_id)
-    result = ReadResult()
-    try:
-        if match.reader is None:
-            report.problem = why_unknown(file, stamp.size)
-        else:
-            result = stage_file(connection, file, match.reader, read_at + CLOCK_TOLERANCE)
-    except FileNotFoundError:
-        report.problem = "is no longer there; drop it again when it is complete"
-    except OSError as problem:
-        report.problem = f"cannot be read ({problem.strerror}); check the file and drop it again"
-    except staging.UnreadableFileError as problem:
-        report.problem = str(problem)
-    except TooLargeError as problem:
-        report.problem = f"{problem.message}; {problem.remedy}"
-    except Exception as problem:  # a reader of somebody else's may fail; the other files count
-        said = f"{type(problem).__name__}: {str(problem)[:200]}"
-        report.problem = f"the reader {match.format_id} failed on it ({said}); report this fault"
+    result = apart.take(connection, stamp, file, match) if apart else None
+    if result is None:
+        since = apart.begin(connection, stamp, match) if apart else None
+        report.problem, result = understood(connection, file, match.reader, stamp.size, latest)
+        if apart and since and not (report.problem or refused_whole(result)):
+            apart.keep(connection, stamp, file, match, since, result)
     if file.path.exists() and not stamp.is_unchanged():
         report.problem = "changed while it was read; what was read of it is set aside, drop it again when it is complete"
     if not report.problem:
-        report.problem = _refused_whole(result)  # its row with the rule is staged already
+        report.problem = refused_whole(result)  # its row with the rule is staged already
         return report, result
     staging.forget(connection, file.name)
     staging.add_refused_files(connection, [(file, report.problem)])
     return report, ReadResult()
-
-
-def _refused_whole(result: ReadResult) -> str:
-    """The rule by which a reader refused a whole file, "" when anything came out of it."""
-    rules = [refused.rule for refused in result.rejected if refused.line is None]
-    is_all = result == ReadResult(rejected=result.rejected) and len(rules) == len(result.rejected)
-    return rules[0] if is_all and rules else ""
-
-
-def stage_file(connection: Any, file: SourceFile, reader: Reader, latest: datetime) -> ReadResult:
-    """Put the rows of one file into the staging tables; returns what does not go there."""
-    if "bulk" in reader.yields:
-        staging.add_bulk(connection, file, reader, latest)
-        return ReadResult()
-    set_wise = series_staging.set_wise(file, reader)
-    shown = sifted(connection, file, reader, latest)
-    result = set_wise(connection, file, reader, latest) if set_wise else reader.read(shown)
-    staging.add_result(connection, file, reader, result, latest)
-    return result
 
 
 def _count(connection: Any, done: Ingested) -> None:

@@ -25,24 +25,47 @@ def counted_links(connection: Any, machines: Mapping[str, str] | None = None) ->
     connection.execute(
         "create or replace temp table counter_catalogue as " + counters_sql.catalogue_sql()
     )
+    same = _repeated(connection)
     try:
         for statement in (
-            counters_sql.COMBINED_SQL,
+            counters_sql.accepted_sql(same),
+            counters_sql.combined_sql(same),
             counters_sql.SERIES_SQL,
             counters_sql.LOOKS_SQL,
+            *counters_sql.codes_sql(),
             counters_sql.PLACES_SQL,
             counters_sql.others_sql(machines or {}),
-            counters_sql.ROWS_SQL,
+        ):
+            connection.execute(statement)
+        for statement in (
+            counters_sql.rows_sql(same, has_others=_has_rows(connection, "count_others")),
+            counters_sql.told_sql(same),
             counters_sql.UNTIDY_SQL,
         ):
             connection.execute(statement)
-        is_tidy = not connection.execute("select 1 from count_untidy limit 1").fetchall()
+        is_tidy = not _has_rows(connection, "count_untidy")
         if not is_tidy:
             connection.execute(counters_sql.MENDED_SQL)
             connection.execute(counters_sql.MENDED_ROWS_SQL)
+            connection.execute("drop view count_told")
             connection.execute("drop table count_rows")
-        stretches = connection.execute(counters_sql.STRETCHES_SQL).fetchall()
-        yield counters_sql.link_counters_sql(is_tidy, stretches)
+        yield counters_sql.link_counters_sql(is_tidy)
     finally:
+        for name in ("count_told", "count_accepted"):
+            connection.execute(f"drop view if exists {name}")
         for name in counters_sql.TABLES_MADE:
             connection.execute(f"drop table if exists {name}")
+        for statement in counters_sql.forget_codes_sql():
+            connection.execute(statement)
+
+
+def _has_rows(connection: Any, table: str) -> bool:
+    return bool(connection.execute(f"select 1 from {table} limit 1").fetchall())
+
+
+def _repeated(connection: Any) -> dict[str, str]:
+    first = connection.execute(counters_sql.FIRST_SQL).fetchall()
+    if not first:
+        return {}
+    said = connection.execute(counters_sql.SAID_SQL, list(first[0])).fetchall()
+    return counters_sql.repeated(first[0], said[0])

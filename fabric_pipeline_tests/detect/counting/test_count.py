@@ -20,7 +20,6 @@ from fabric_pipeline_tests.detect.telemetry import (
     series,
 )
 
-STRETCH = str(8 * 122_880)
 KEY = ("node", "interface", "lane", "counter", "gpu_uuid", "scope", "sample")
 ALL_SERIES = (
     "create or replace temp table count_untidy as select series, has_no_clock from count_series"
@@ -67,17 +66,22 @@ def test_the_short_way_and_all_the_rules_agree(
     assert validate(connection, TABLES["link_counters"], "link_counters") == []
 
 
-def test_a_table_in_many_stretches_is_the_same_table(
+def test_columns_that_repeat_are_counted_as_if_they_did_not(
     connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = dirty_rows(7)
-    whole = count(connection, rows)
-    assert STRETCH in counters_sql.STRETCHES_SQL
-    for size in ("5", "8", "31"):
-        sql = counters_sql.STRETCHES_SQL.replace(STRETCH, size)
-        monkeypatch.setattr(counters_sql, "STRETCHES_SQL", sql)
-        assert count(connection, rows) == whole
-        monkeypatch.undo()
+    rows = [{**row, "state": "it's up"} for row in dirty_rows(7) if row["scope"] == "link"]
+    short = count(connection, rows)
+    assert {row["scope"] for row in short} == {"link"}
+    monkeypatch.setattr(counters_sql, "repeated", lambda *_: {})
+    assert count(connection, rows) == short
+
+
+def test_a_text_with_quotes_control_characters_or_a_nul_comes_back_as_it_was(
+    connection: Any,
+) -> None:
+    for text in ("it's", "a\nb", "nul\0nul", "\u202e", "x" * 5000):
+        (one,) = count(connection, [{**reading("replay", 1, 0), "gpu_uuid": text}])
+        assert one["gpu_uuid"] == text
 
 
 def test_no_reading_makes_no_row_and_nothing_is_left_behind(connection: Any) -> None:
