@@ -62,5 +62,9 @@ class PipelineError(FabricError):
     exit_code = 7
 
 
+class EngineError(PipelineError):
+    """The machines that shards are worked on cannot be reached or used."""
+
+
 class UnreadableTableError(Exception):
     """A table file (Parquet) cannot be read; the text says why. Readers turn it into an unknown fact."""

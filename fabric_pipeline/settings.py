@@ -18,6 +18,9 @@ from fabric_pipeline.errors import UsageError
 DEFAULT_MODEL = "claude-sonnet-5-5"
 PORTAL_PORT = 8321
 DAGSTER_PORT = 3000
+DASK_WAIT_S = 300.0
+# Some 1 GB of memory while it is counted, and some ten seconds of one core.
+SHARD_READINGS = 4_000_000
 # With this limit a drop of any size is diagnosed in about 2 GB, Python included; see docs/performance.md.
 DEFAULT_MEMORY_LIMIT = "1500MB"
 _MOST_OF_MACHINE = 0.6
@@ -41,7 +44,9 @@ class Settings:
     `draft_budget_usd` bounds what the drafts of one run may cost together; from `batch_from` drafts on
     they are asked for through the Message Batches API (0: never). `portal_url` is printed on sheets.
     `portal_port` is the port that the portal is served on when nothing else is said. `prometheus_url`
-    is the server that the hourly pull asks, `prometheus_match` its label matchers.
+    is the server that the hourly pull asks, `prometheus_match` its label matchers. `shard_store` is the
+    URL of the object store through which shards reach workers; "" when they see the folders of `home`.
+    A drop of more than `shard_readings` readings is cut into shards of at most so many, or of one node.
     """
 
     root: Path
@@ -62,6 +67,12 @@ class Settings:
     prometheus_url: str = ""
     prometheus_token: str = ""
     prometheus_match: str = ""
+    shard_store: str = ""
+    shard_readings: int = SHARD_READINGS
+    engine: str = ""
+    dask_address: str = ""
+    dask_workers: int = 0
+    dask_wait_s: float = DASK_WAIT_S
 
     @property
     def portal_address(self) -> str:
@@ -104,6 +115,11 @@ class Settings:
         return self.home / "audit.duckdb"
 
     @property
+    def shards(self) -> Path:
+        """Results of shards, kept by what they follow from; may be deleted, they are computed again."""
+        return self.home / "shards"
+
+    @property
     def pulled(self) -> Path:
         """Drops fetched from a monitoring server; the drop sensor watches it as it does the inbox."""
         return self.home / "pulled"
@@ -112,6 +128,11 @@ class Settings:
     def unpacked(self) -> Path:
         """What came out of archives, by their SHA-256; may be deleted, it is unpacked again when needed."""
         return self.home / "unpacked"
+
+    @property
+    def staged(self) -> Path:
+        """What was read of large files, by all that it follows from; may be deleted, it is read again."""
+        return self.home / "staged"
 
     @property
     def inbox(self) -> Path:
@@ -154,7 +175,14 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
         prometheus_url=env.get("FABRIC_PROMETHEUS_URL", ""),
         prometheus_token=env.get("FABRIC_PROMETHEUS_TOKEN", ""),
         prometheus_match=env.get("FABRIC_PROMETHEUS_MATCH", ""),
+        shard_store=env.get("FABRIC_SHARD_STORE", "").strip(),
+        shard_readings=_count(env, "FABRIC_SHARD_READINGS", SHARD_READINGS, least=1),
         portal_port=_count(env, "FABRIC_PORTAL_PORT", PORTAL_PORT, least=1),
+        # `ENGINE=dask make run` is what the name without prefix is for.
+        engine=(env.get("FABRIC_ENGINE") or env.get("ENGINE", "")).strip().lower(),
+        dask_address=env.get("FABRIC_DASK_ADDRESS", "").strip(),
+        dask_workers=_count(env, "FABRIC_DASK_WORKERS", 0, least=0),
+        dask_wait_s=_number(env, "FABRIC_DASK_WAIT_S", DASK_WAIT_S, "seconds"),
     )
 
 
@@ -174,6 +202,36 @@ def memory_limit_bytes(machine: int, environ: Mapping[str, str] | None = None) -
             f"unset it or give one such as {DEFAULT_MEMORY_LIMIT} or 8GB",
         )
     return int(min(wanted, _MOST_OF_MACHINE * machine))
+
+
+def engine_environment(engine: str, address: str = "", workers: int = 0) -> dict[str, str]:
+    """The variables that make a process use this engine; "" and 0 stand for "not said"."""
+    return {
+        "FABRIC_ENGINE": engine,
+        "FABRIC_DASK_ADDRESS": address,
+        "FABRIC_DASK_WORKERS": str(workers) if workers else "",
+    }
+
+
+def engine_threads(environ: Mapping[str, str] | None = None) -> int:
+    """Threads that one DuckDB engine may use (`FABRIC_THREADS`), 0 for one on every core."""
+    return _count(os.environ if environ is None else environ, "FABRIC_THREADS", 0, least=0)
+
+
+def worker_environment(
+    threads: int, memory_bytes: int, environ: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """What the process of a worker sets, so that its DuckDB keeps to its part of the machine.
+
+    It runs `threads` shards at once and may hold `memory_bytes` (0: nobody said). What the operator set
+    for the process stays where it asks for less.
+    """
+    env = os.environ if environ is None else environ
+    wanted = {"FABRIC_THREADS": env.get("FABRIC_THREADS") or str(threads)}
+    if memory_bytes:
+        limit = max(_LEAST_LIMIT, memory_limit_bytes(memory_bytes, env))
+        wanted["FABRIC_MEMORY_LIMIT"] = f"{limit // 10**6}MB"
+    return wanted
 
 
 def _number(env: Mapping[str, str], name: str, default: float, unit: str) -> float:

@@ -1,6 +1,6 @@
 """Runs jobs for the command line in a process of its own and reports as JSON lines on stdout.
 
-`python -m fabric_pipeline.orchestration.launch diagnose DROP...` or `publish DROP...` with ids that
+`python -m fabric_pipeline.orchestration diagnose DROP...` or `publish DROP...` with ids that
 the ledger knows. The command line itself never imports Dagster. The runs end with the process that
 started them: its end of standard input closes when it is gone, however it went.
 """
@@ -12,7 +12,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -173,17 +172,14 @@ def _end_with_parent() -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _run_to_end(arguments: list[str]) -> int:
-    try:
-        return main(arguments)
-    except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
-        return _INTERRUPTED
-
-
-if __name__ == "__main__":
+def run_to_end(arguments: list[str]) -> int:
+    """`main` as a process of its own: ends with its parent, and in order when it is told to stop."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     _end_with_parent()
     # What was imported stays; looking through it for garbage again and again takes a tenth of a run.
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
-    sys.exit(_run_to_end(sys.argv[1:]))
+    try:
+        return main(arguments)
+    except (KeyboardInterrupt, dg.DagsterExecutionInterruptedError):
+        return _INTERRUPTED

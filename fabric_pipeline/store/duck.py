@@ -18,7 +18,7 @@ from typing import Any
 
 import duckdb
 
-from fabric_pipeline.settings import memory_limit_bytes
+from fabric_pipeline.settings import engine_threads, memory_limit_bytes
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 
@@ -33,6 +33,8 @@ def connect() -> duckdb.DuckDBPyConnection:
         "memory_limit": f"{memory_limit_bytes(machine_bytes())} B",
         "temp_directory": _spill_folder(),
     }
+    if threads := engine_threads():
+        config["threads"] = threads
     return _prepared(duckdb.connect(config=config))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +28,7 @@ SELECT incident_id, drop_id, json_extract(json, '$.first_seen') AS first_seen,
 FROM current_observations WHERE needs_ticket = 1
 """
 _ACCUSED = """
-SELECT incident_id, component FROM incident_observations
-WHERE needs_ticket = 1 GROUP BY incident_id HAVING seq = max(seq)
+SELECT incident_id, component, seq FROM incident_observations WHERE needs_ticket = 1
 """
 
 
@@ -45,26 +45,29 @@ class IncidentLife:
         self.state = life_of(self.history)
 
 
-def lives(ledger: LedgerFile, incident_id: str | None = None) -> dict[str, IncidentLife]:
-    """Incident id -> its life, for all that were ever accused, or for one of them.
+def lives(
+    ledger: LedgerFile, incident_ids: Collection[str] | None = None
+) -> dict[str, IncidentLife]:
+    """Incident id -> its life, for all that were ever accused, or for those of them that are named.
 
     Links to watch have no life of their own: nobody is asked to repair them.
     """
     with ledger.reading() as con:
-        components = {row["incident_id"]: row["component"] for row in con.execute(_ACCUSED)}
-        wanted = [incident_id] if incident_id is not None else sorted(components)
-        sightings = _grouped(con, _SIGHTINGS, _sighting, incident_id)
-        checks = _grouped(
-            con, f"SELECT * FROM ({STANDING_CHECKS}) WHERE 1 = 1", _check, incident_id
+        accused = _narrowed(
+            con, _ACCUSED, incident_ids, " GROUP BY incident_id HAVING seq = max(seq)"
         )
-        repairs = _grouped(con, "SELECT * FROM repairs WHERE 1 = 1", _repair, incident_id)
+        components = {row["incident_id"]: row["component"] for row in accused}
+        sightings = _grouped(con, _SIGHTINGS, _sighting, incident_ids)
+        checks = _grouped(
+            con, f"SELECT * FROM ({STANDING_CHECKS}) WHERE 1 = 1", _check, incident_ids
+        )
+        repairs = _grouped(con, "SELECT * FROM repairs WHERE 1 = 1", _repair, incident_ids)
     return {
         name: IncidentLife(
             components[name],
             History(tuple(sightings[name]), tuple(checks[name]), tuple(repairs[name])),
         )
-        for name in wanted
-        if name in components
+        for name in sorted(components)
     }
 
 
@@ -82,13 +85,25 @@ def sighting_of(record: IncidentRecord) -> Sighting:
     )
 
 
-def _grouped(con: sqlite3.Connection, sql: str, made: Any, incident_id: str | None) -> Any:
-    params = [] if incident_id is None else [incident_id]
-    narrowed = sql if incident_id is None else f"{sql} AND incident_id = ?"
+def _grouped(
+    con: sqlite3.Connection, sql: str, made: Any, incident_ids: Collection[str] | None
+) -> Any:
     found: dict[str, list[Any]] = defaultdict(list)
-    for row in con.execute(narrowed, params):
+    for row in _narrowed(con, sql, incident_ids):
         found[row["incident_id"]].append(made(row))
     return found
+
+
+def _narrowed(
+    con: sqlite3.Connection, sql: str, incident_ids: Collection[str] | None, ending: str = ""
+) -> sqlite3.Cursor:
+    """The SELECT, which ends in a condition, for the named incidents alone."""
+    if incident_ids is None:
+        return con.execute(f"{sql}{ending}")
+    named = json.dumps(list(incident_ids))
+    return con.execute(
+        f"{sql} AND incident_id IN (SELECT value FROM json_each(?)){ending}", [named]
+    )
 
 
 def _sighting(row: sqlite3.Row) -> Sighting:

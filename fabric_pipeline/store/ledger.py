@@ -10,7 +10,7 @@ from fabric_pipeline.store.ledger_chain import LedgerChain
 from fabric_pipeline.store.ledger_drafts import LedgerDrafts, StoredDraft
 from fabric_pipeline.store.ledger_drops import DropClaim, DropRow, LedgerDrops
 from fabric_pipeline.store.ledger_edits import EditRow, LedgerEdits
-from fabric_pipeline.store.ledger_incidents import LedgerIncidents, Observation
+from fabric_pipeline.store.ledger_incidents import AccusedEnds, LedgerIncidents, Observation
 from fabric_pipeline.store.ledger_repairs import (
     LedgerRepairs,
     LinkCheck,
@@ -18,11 +18,14 @@ from fabric_pipeline.store.ledger_repairs import (
     RepairRow,
 )
 from fabric_pipeline.store.ledger_reviews import LedgerReviews, Publication, ReviewRow
+from fabric_pipeline.store.ledger_spans import DropSpan, LedgerSpans
 from fabric_pipeline.store.ledger_tickets import LedgerTickets, TicketRow
 
 __all__ = [
+    "AccusedEnds",
     "DropClaim",
     "DropRow",
+    "DropSpan",
     "EditRow",
     "Ledger",
     "LinkCheck",
@@ -44,6 +47,7 @@ class Ledger(
     LedgerReviews,
     LedgerTickets,
     LedgerRepairs,
+    LedgerSpans,
     LedgerChain,
 ):
     """`Ledger(path)` opens or creates the file. It may be shared by threads and processes."""

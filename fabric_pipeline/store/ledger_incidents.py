@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.store.ledger_file import LedgerFile, utc_text
 
-# `serial` stands in the record's cable alone.
-_SERIAL_KEYS = ("gpu_serial", "nic_serial", "serial")
+
+@dataclass(frozen=True, slots=True)
+class AccusedEnds:
+    """Which link an incident accuses in a drop: its component, and the other end or ""."""
+
+    drop: str
+    incident_id: str
+    component: str
+    far_end: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +94,37 @@ class LedgerIncidents(LedgerFile):
     def accused_with_serial(self, serial: str) -> list[IncidentRecord]:
         """Standing records that accuse a component with this serial of a GPU, an adapter or a cable.
 
-        Looked for as it stands in the stored record, at both ends of the link, in order of recording.
+        At either end of the link, in order of recording.
         """
         if not serial:
             return []
-        told = json.dumps(serial, ensure_ascii=False)
-        found = " OR ".join(["instr(json, ?) > 0"] * len(_SERIAL_KEYS))
         with self.reading() as con:
             rows = con.execute(
-                f"SELECT json FROM current_observations WHERE needs_ticket = 1 AND ({found}) "
-                "ORDER BY seq",
-                [f'"{key}":{told}' for key in _SERIAL_KEYS],
+                "SELECT o.json FROM current_observations AS o "
+                "WHERE o.seq IN (SELECT seq FROM accused_serials WHERE serial = ?) ORDER BY o.seq",
+                [serial],
+            ).fetchall()
+        return [IncidentRecord.model_validate_json(row["json"]) for row in rows]
+
+    def standing_ends(self, drops: Collection[str]) -> list[AccusedEnds]:
+        """Ends of the links that standing diagnoses of these drops accuse, without their records."""
+        with self.reading() as con:
+            rows = con.execute(
+                "SELECT a.drop_id, a.incident_id, a.component, a.far_end FROM accused_ends AS a "
+                "WHERE a.drop_id IN (SELECT value FROM json_each(?)) AND NOT EXISTS ("
+                "SELECT 1 FROM incident_observations AS n WHERE n.drop_id = a.drop_id "
+                "AND n.incident_id = a.incident_id AND n.seq > a.seq) ORDER BY a.seq",
+                [json.dumps(list(drops))],
+            ).fetchall()
+        return [AccusedEnds(*row) for row in rows]
+
+    def accusing_records(self, incident_ids: Collection[str]) -> list[IncidentRecord]:
+        """Standing records of these incidents that accuse a component, in order of recording."""
+        with self.reading() as con:
+            rows = con.execute(
+                "SELECT json FROM current_observations WHERE needs_ticket = 1 "
+                "AND incident_id IN (SELECT value FROM json_each(?)) ORDER BY seq",
+                [json.dumps(list(incident_ids))],
             ).fetchall()
         return [IncidentRecord.model_validate_json(row["json"]) for row in rows]
 

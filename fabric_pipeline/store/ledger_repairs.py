@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -118,14 +118,26 @@ class LedgerRepairs(LedgerFile):
         return written
 
     def link_checks(
-        self, *, incident_id: str | None = None, drop: str | None = None
+        self,
+        *,
+        incident_id: str | None = None,
+        incident_ids: Collection[str] | None = None,
+        drop: str | None = None,
+        verdict: str | None = None,
     ) -> list[LinkCheck]:
         """The standing check of each incident in each drop: the newest one counts."""
         sql, params = f"SELECT * FROM ({STANDING_CHECKS}) WHERE 1 = 1", []
-        for column, value in (("incident_id", incident_id), ("drop_id", drop)):
+        for column, value in (
+            ("incident_id", incident_id),
+            ("drop_id", drop),
+            ("verdict", verdict),
+        ):
             if value is not None:
                 sql += f" AND {column} = ?"
                 params.append(value)
+        if incident_ids is not None:
+            sql += " AND incident_id IN (SELECT value FROM json_each(?))"
+            params.append(json.dumps(list(incident_ids)))
         with self.reading() as con:
             rows = con.execute(f"{sql} ORDER BY seq", params).fetchall()
         return [link_check(row) for row in rows]

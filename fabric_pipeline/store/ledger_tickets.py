@@ -5,14 +5,17 @@ Only reading; reviews and publications are recorded in `ledger_reviews`.
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from fabric_pipeline.incidents.review import Decision
+from fabric_pipeline.incidents.ticket import TICKET_SCHEMA_VERSION
+from fabric_pipeline.incidents.ticket_versions import body_of, readable_draft
 from fabric_pipeline.store.ledger_changes import why_newer
-from fabric_pipeline.store.ledger_drafts import StoredDraft, stored_draft
 from fabric_pipeline.store.ledger_file import LedgerFile
 
 TicketState = Literal["awaiting", "approved", "rejected", "published", "superseded"]
@@ -25,6 +28,13 @@ LEFT JOIN reviews AS r ON r.seq = (
     SELECT max(n.seq) FROM reviews AS n WHERE n.ticket_id = d.ticket_id AND n.revision = d.revision
 )
 LEFT JOIN published AS p ON p.ticket_id = d.ticket_id AND p.revision = d.revision
+"""
+# Newest revisions that nobody decided and that still stand, from indexes alone.
+_AWAITING = """
+SELECT ticket_id, max(revision) AS revision FROM drafts GROUP BY ticket_id
+EXCEPT SELECT ticket_id, revision FROM reviews
+EXCEPT SELECT ticket_id, revision FROM published
+EXCEPT SELECT ticket_id, revision FROM retirements
 """
 # The newest earlier revision whose latest review is an approval, and whether it was published.
 _LOST_APPROVAL = """
@@ -67,15 +77,43 @@ class TicketRow:
     expired: str = ""
 
 
+class _Told(NamedTuple):
+    """What a list says of a draft; empty for one that cannot be read."""
+
+    priority: str = ""
+    title: str = ""
+    link: str = ""
+    edited_by: str = ""
+
+
 class LedgerTickets(LedgerFile):
     """Where every ticket stands."""
 
-    def tickets(self, drop: str | None = None) -> list[TicketRow]:
-        """Every ticket, or those of one drop, with its current revision and state, by ticket id."""
-        where, params = ("1 = 1", []) if drop is None else ("d.drop_id = ?", [drop])
+    def tickets(
+        self,
+        drop: str | None = None,
+        *,
+        ticket_ids: Collection[str] | None = None,
+        incident_ids: Collection[str] | None = None,
+    ) -> list[TicketRow]:
+        """Every ticket, or those that are asked for, with its revision and state, by ticket id."""
+        where, params = "1 = 1", []
+        if drop is not None:
+            where += " AND d.drop_id = ?"
+            params.append(drop)
+        for column, names in (("ticket_id", ticket_ids), ("incident_id", incident_ids)):
+            if names is not None:
+                where += f" AND d.{column} IN (SELECT value FROM json_each(?))"
+                params.append(json.dumps(list(names)))
         with self.reading() as con:
             rows = con.execute(f"{_TICKETS} WHERE {where} ORDER BY d.ticket_id", params).fetchall()
             return [_ticket(row, _expired(con, row)) for row in rows]
+
+    def awaiting(self) -> list[TicketRow]:
+        """The tickets that wait for a person, by ticket id. What was decided is not read."""
+        with self.reading() as con:
+            names = [row["ticket_id"] for row in con.execute(_AWAITING)]
+        return [row for row in self.tickets(ticket_ids=names) if row.state == "awaiting"]
 
 
 def _expired(con: sqlite3.Connection, row: sqlite3.Row) -> str:
@@ -90,7 +128,7 @@ def _expired(con: sqlite3.Connection, row: sqlite3.Row) -> str:
 
 
 def _ticket(row: sqlite3.Row, expired: str) -> TicketRow:
-    stored: StoredDraft = stored_draft(row)
+    told = _told(row["json"])
     return TicketRow(
         ticket_id=row["ticket_id"],
         drop=row["drop_id"],
@@ -98,19 +136,41 @@ def _ticket(row: sqlite3.Row, expired: str) -> TicketRow:
         revision=row["revision"],
         draft_sha256=row["draft_sha256"],
         state=_ticket_state(row),
-        priority=stored.draft.priority if stored.draft else "",
-        title=stored.draft.text.title if stored.draft else "",
-        link=stored.draft.link if stored.draft else "",
+        priority=told.priority,
+        title=told.title,
+        link=told.link,
         drafter=row["drafter"],
-        drafted_at=stored.at,
+        drafted_at=datetime.fromisoformat(row["at"]),
         reviewer=row["reviewer"] or "",
         reason=row["reason"] or "",
         reviewed_at=datetime.fromisoformat(row["reviewed_at"]) if row["reviewed_at"] else None,
         published_at=datetime.fromisoformat(row["published_at"]) if row["published_at"] else None,
         outbox_file=row["outbox_file"] or "",
-        edited_by=stored.draft.edited_by if stored.draft else "",
+        edited_by=told.edited_by,
         expired=expired,
     )
+
+
+def _told(text: str) -> _Told:
+    """From a draft of the present schema as it stands; others are read by the model of their version.
+
+    Reading a long list of drafts whole would cost fifty times as much.
+    """
+    body = body_of(text)
+    if body is None:
+        return _Told()
+    words = body.get("text")
+    found = (
+        body.get("priority"), words.get("title") if isinstance(words, dict) else None, body.get("link"), body.get("edited_by", ""),
+    )  # fmt: skip
+    if body.get("schema_version") == TICKET_SCHEMA_VERSION and all(
+        isinstance(value, str) for value in found
+    ):
+        return _Told(*map(str, found))
+    draft = readable_draft(body)
+    if draft is None:
+        return _Told()
+    return _Told(draft.priority, draft.text.title, draft.link, draft.edited_by)
 
 
 def _ticket_state(row: sqlite3.Row) -> TicketState:

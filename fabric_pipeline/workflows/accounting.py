@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.store.duck import scalar
-from fabric_pipeline.store.lake import part_path
+from fabric_pipeline.store.lake import head_path
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.drop_stages import drop_tables
 
@@ -58,13 +58,13 @@ def publication_problems(settings: Settings, drop_id: str) -> list[str]:
 
 
 def table_sha256(settings: Settings, name: str, drop_id: str) -> str:
-    """SHA-256 of a table's file of one drop; empty when there is none."""
-    path = part_path(settings.lake, name, drop_id)
+    """SHA-256 of a table's file (or list of files) of one drop; empty when there is none."""
+    path = head_path(settings.lake, name, drop_id)
     return sha256_of(path) if path.is_file() else ""
 
 
 def _shown_as_published(settings: Settings, drop_id: str) -> set[tuple[str, str]]:
-    if not part_path(settings.lake, "published_tickets", drop_id).is_file():
+    if not head_path(settings.lake, "published_tickets", drop_id).is_file():
         return set()
     with drop_tables(settings, drop_id, ["published_tickets"]) as connection:
         sql = "select ticket_id, draft_sha256 from published_tickets"

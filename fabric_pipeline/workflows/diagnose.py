@@ -14,7 +14,12 @@ from typing import Any
 from fabric_pipeline.detect.absence.evaluate import silent_nodes, vanished_series
 from fabric_pipeline.detect.counting.witnesses_sql import OTHER_WITNESS, UNNAMED
 from fabric_pipeline.detect.port_counters.thresholds import CONTEXT_LIMITS
-from fabric_pipeline.detect.spikes.evaluate import Spike, bursts_from_json, detect_spikes
+from fabric_pipeline.detect.spikes.evaluate import (
+    Spike,
+    bursts_from_json,
+    detect_from_series,
+    detect_spikes,
+)
 from fabric_pipeline.detect.spikes.rules import RuleHit
 from fabric_pipeline.detect.stragglers.evaluate import Straggler, find_stragglers, waiting_groups
 from fabric_pipeline.detect.stragglers.series import latency_series
@@ -104,10 +109,18 @@ select c.* from collective_timings c left join drop_files f using (file) where c
 
 
 def spike_stage(
-    connection: Any, drop_id: str, keep: Callable[[Spike], bool] | None = None
+    connection: Any,
+    drop_id: str,
+    keep: Callable[[Spike], bool] | None = None,
+    *,
+    is_summed_up: bool = False,
 ) -> list[Spike]:
-    """link_counters -> spike_detections: what a rule flags, or `keep` of all intervals and totals."""
-    spikes = detect_spikes(connection, keep_all=keep is not None)
+    """link_counters -> spike_detections: what a rule flags, or `keep` of all intervals and totals.
+
+    `is_summed_up`: error_series and error_increments are there already.
+    """
+    detect = detect_from_series if is_summed_up else detect_spikes
+    spikes = detect(connection, keep_all=keep is not None)
     spikes = spikes if keep is None else [spike for spike in spikes if keep(spike)]
     _store(connection, "spike_detections", [spike.row(drop_id) for spike in spikes])
     return spikes

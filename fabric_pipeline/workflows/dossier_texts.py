@@ -26,7 +26,7 @@ from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.sources.registry import recognise
-from fabric_pipeline.store.lake import part_path
+from fabric_pipeline.store.lake import head_path
 from fabric_pipeline.workflows.dossier_rows import ROW_TABLES, RowSet, picked
 from fabric_pipeline.workflows.dossier_scope import Scope
 from fabric_pipeline.workflows.dossier_sources import Source
@@ -75,7 +75,7 @@ def lineage(
 
 def table_files(lake: Path, drop: str) -> dict[str, tuple[str, str]]:
     """The files of the lake that dossiers of a drop rest on, and their SHA-256."""
-    parts = {name: part_path(lake, name, drop) for name in (*ROW_TABLES, "fabric_topology")}
+    parts = {name: head_path(lake, name, drop) for name in (*ROW_TABLES, "fabric_topology")}
     return {
         name: (path.relative_to(lake).as_posix(), sha256_of(path))
         for name, path in parts.items()

@@ -63,7 +63,7 @@ def changed_incidents(settings: Settings, a: FabricView, b: FabricView) -> list[
     rates = [_rates(settings, view, names, olds, news) for view in (a, b)]
     records = [_records(settings, view.drop) for view in (a, b)]
     ledger = Ledger(settings.ledger)
-    lives = states(ledger)
+    lives = states(ledger, names)
     checks = {check.incident_id: check for check in ledger.link_checks(drop=b.drop)}
     found = []
     for name in names:

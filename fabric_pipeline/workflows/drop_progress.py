@@ -11,7 +11,7 @@ from typing import Literal
 
 from fabric_pipeline.errors import FabricError
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.lake import part_path
+from fabric_pipeline.store.lake import head_path
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.store.ledger_drops import DropRow
 from fabric_pipeline.store.run_mark import Begun, is_at_work, unfinished
@@ -84,7 +84,7 @@ def _is_shown(settings: Settings, row: DropRow) -> bool:
 def _written(settings: Settings, table: str, drop: str) -> int | None:
     """When a table was written, in nanoseconds; None when it is not there."""
     try:
-        return part_path(settings.lake, table, drop).stat().st_mtime_ns
+        return head_path(settings.lake, table, drop).stat().st_mtime_ns
     except FileNotFoundError:
         return None
 

@@ -23,6 +23,7 @@ from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.model.captures import in_capture_order
 from fabric_pipeline.model.progress import Tell, silent
 from fabric_pipeline.model.records import Run, UnknownFact
+from fabric_pipeline.model.sql import sql_text
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.validation import Violation, validate
@@ -32,7 +33,8 @@ from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.ingest import FileReport, counted_readings, ingest
+from fabric_pipeline.workflows.ingest import FileReport, counted_readings, ingest, machines_apart
+from fabric_pipeline.workflows.shards import NodeRange, node_ranges
 from fabric_pipeline.workflows.staged_shards import aside_of
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
 from fabric_pipeline.workflows.unpacked import with_archives
@@ -87,7 +89,7 @@ def ingest_stage(
         with open_engine(settings) as engine:
             aside = aside_of(settings, engine)
             read = ingest(connection, drop, drop_id, read_at, tell, aside)
-        results = [write_checked(connection, settings, name, drop_id) for name in INGEST_TABLES]
+        results = [_ingested(connection, settings, name, drop_id) for name in INGEST_TABLES]
     finally:
         connection.close()
     report = IngestReport(
@@ -103,8 +105,13 @@ def ingest_stage(
     return results, report
 
 
-def link_counters_stage(settings: Settings, drop_id: str) -> StageResult:
-    """raw_telemetry -> link_counters."""
+def link_counters_stage(settings: Settings, drop_id: str, tell: Tell = silent) -> StageResult:
+    """raw_telemetry -> link_counters: in one piece, or shard by shard where the readings are many.
+
+    On another engine than the local one a small drop is a shard too.
+    """
+    if len(lake.parts_of(settings.lake, "raw_telemetry", drop_id)) > 1 or settings.engine == "dask":
+        return _counted_in_shards(settings, drop_id, tell)
     with drop_tables(settings, drop_id, ["raw_telemetry"]) as connection:
         with counted_readings(connection) as rows:
             result = _write_streamed(connection, settings, "link_counters", drop_id, rows)
@@ -131,12 +138,28 @@ def link_counters_stage(settings: Settings, drop_id: str) -> StageResult:
         return result
 
 
+def _counted_in_shards(settings: Settings, drop_id: str, tell: Tell) -> StageResult:
+    from fabric_pipeline.workflows.sharded_counters import count_in_shards
+
+    with drop_tables(settings, drop_id, ["raw_telemetry"]) as connection:
+        apart = machines_apart(connection)
+    done = count_in_shards(settings, drop_id, apart, tell)
+    if done.written is None:
+        lake.remove(settings.lake, "link_counters", drop_id)
+        return StageResult("link_counters", 0, "", done.violations)
+    result = StageResult("link_counters", done.written.rows, done.written.sha256)
+    result.figures = {**done.figures, "shards_failed": len(done.failed)}
+    return result
+
+
 def spike_stage(settings: Settings, drop_id: str) -> StageResult:
     """link_counters -> spike_detections."""
     from fabric_pipeline.workflows import diagnose as stages
+    from fabric_pipeline.workflows.shard_series import attach_series
 
     with drop_tables(settings, drop_id, ["link_counters"]) as connection:
-        spikes = stages.spike_stage(connection, drop_id)
+        is_summed_up = attach_series(connection, settings, drop_id)
+        spikes = stages.spike_stage(connection, drop_id, is_summed_up=is_summed_up)
         result = write_checked(connection, settings, "spike_detections", drop_id)
         result.figures = {
             "flagged": sum(spike.severity != "info" for spike in spikes),
@@ -296,6 +319,29 @@ def write_checked(connection: Any, settings: Settings, name: str, drop_id: str) 
         return StageResult(name, 0, "", violations)
     written = lake.write_table(connection, name, settings.lake, name, drop_id)
     return StageResult(name, written.rows, written.sha256)
+
+
+def _ingested(connection: Any, settings: Settings, name: str, drop_id: str) -> StageResult:
+    """As `write_checked`; readings that are many lie in the parts that are counted apart from each other."""
+    ranges = _ranges(connection, settings) if name == "raw_telemetry" else []
+    if len(ranges) < 2:
+        return write_checked(connection, settings, name, drop_id)
+    violations = validate(connection, TABLES[name], name)
+    if violations:
+        lake.remove(settings.lake, name, drop_id)
+        return StageResult(name, 0, "", violations)
+    rows = [
+        f"select * from {name} where node >= {sql_text(one.first)} and node <= {sql_text(one.last)}"
+        for one in ranges
+    ]
+    said = {"nodes": [str(one) for one in ranges]}
+    written = lake.write_parts(connection, rows, settings.lake, name, drop_id, said)
+    return StageResult(name, written.rows, written.sha256)
+
+
+def _ranges(connection: Any, settings: Settings) -> list[NodeRange]:
+    counted = "select node, count(*) from raw_telemetry group by node order by node"
+    return node_ranges(connection.execute(counted).fetchall(), settings.shard_readings)
 
 
 def _write_streamed(

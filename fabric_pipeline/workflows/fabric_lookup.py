@@ -144,8 +144,9 @@ class LakeLookup:
         wanted = serial.strip()
         if not wanted:
             return []
-        states = {row.ticket_id: row.state for row in self._ledger.tickets()}
         rows = [*self._accused_before(wanted), *self._exchanged(wanted)]
+        tickets = self._ledger.tickets(ticket_ids={str(row["ticket_id"]) for row in rows})
+        states = {row.ticket_id: row.state for row in tickets}
         rows = [{**row, "state": states.get(row["ticket_id"], "")} for row in rows]
         rows.sort(key=lambda row: row["at"] or "", reverse=True)
         return _bounded(rows)

@@ -18,7 +18,7 @@ from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import session
-from fabric_pipeline.store.lake import attach, drops_of, part_path
+from fabric_pipeline.store.lake import attach, part_path, written_at
 from fabric_pipeline.workflows import fabric_view_sql as sql
 from fabric_pipeline.workflows.fabric_view_build import Builder
 from fabric_pipeline.workflows.fabric_view_model import DOWN, FabricView, NodeView, RackView
@@ -45,8 +45,13 @@ def load_fabric_view(settings: Settings, drop: str | None = None) -> FabricView:
 
 def drops_with_fabric(lake: Path) -> list[str]:
     """Ids of the drops that can be drawn, the one read last first."""
-    found = {drop for table in _TABLES[:2] for drop in drops_of(lake, table)}
-    return sorted(found, key=lambda drop: (-_read_at(lake, drop), drop))
+    written = {table: written_at(lake, table) for table in _TABLES}
+    found = {drop for table in _TABLES[:2] for drop in written[table]}
+
+    def read_at(drop: str) -> int:
+        return max(times.get(drop, 0) for times in written.values())
+
+    return sorted(found, key=lambda drop: (-read_at(drop), drop))
 
 
 def view_signature(lake: Path, drop: str) -> int:

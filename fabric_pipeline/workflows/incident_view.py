@@ -98,12 +98,12 @@ def incident_view(settings: Settings, ledger: Ledger, name: str, drop: str | Non
             f"drop {drop!r} does not show incident {name!r}", f"it is in: {', '.join(latest)}"
         )
     record = chosen.record
-    tickets = [row for row in ledger.tickets() if row.incident_id == name]
+    tickets = ledger.tickets(incident_ids=[name])
     return IncidentView(
         record=record,
         is_found=latest[record.drop].found,
         drops=tuple(latest),
-        life=states(ledger).get(name),
+        life=states(ledger, [name]).get(name),
         history=_history(ledger, name),
         ticket=tickets[-1] if tickets else None,
         has_dossier=dossier_of(settings, record).is_dir(),
@@ -183,7 +183,7 @@ def _history(ledger: Ledger, name: str) -> tuple[Happening, ...]:
                 f"{check.component}: {measured}",
             )
         )
-    life = states(ledger).get(name)
+    life = states(ledger, [name]).get(name)
     outcomes = {one.repair.seq: one.outcome for one in life.repairs} if life else {}
     for row in ledger.repairs(name):
         done = row.report

@@ -174,14 +174,18 @@ def count_links(connection: Any) -> None:
         connection.execute(f"create or replace temp table link_counters as {made}")
 
 
-@contextmanager
-def counted_readings(connection: Any) -> Iterator[str]:
-    """A SELECT of the rows of link_counters from raw_telemetry, texts as codes, valid inside the context."""
+def machines_apart(connection: Any) -> dict[str, str]:
+    """Which files that name no host may be of several machines; see `model.captures.machines`."""
     unnamed = connection.execute(UNNAMED_SQL).fetchall()
     formats = {file: form for file, form, _, _ in unnamed}
     devices = [(file, uuid) for file, _, uuid, _ in unnamed]
-    apart = machines(formats, devices, {file for file, *_, is_bare in unnamed if is_bare})
-    with counted_links(connection, apart) as counted:
+    return machines(formats, devices, {file for file, *_, is_bare in unnamed if is_bare})
+
+
+@contextmanager
+def counted_readings(connection: Any) -> Iterator[str]:
+    """A SELECT of the rows of link_counters from raw_telemetry, texts as codes, valid inside the context."""
+    with counted_links(connection, machines_apart(connection)) as counted:
         yield counted
 
 

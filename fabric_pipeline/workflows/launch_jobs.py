@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fabric_pipeline.errors import PipelineError
-from fabric_pipeline.settings import Settings
+from fabric_pipeline.settings import Settings, engine_environment
 
-_MODULE = "fabric_pipeline.orchestration.launch"
+_MODULE = "fabric_pipeline.orchestration"
 _KEPT_ERROR_LINES = 6
 _STOP_S = 10.0
 Event = dict[str, Any]
@@ -65,11 +65,13 @@ def launch(
 
 def _events(settings: Settings, job: str, drop_ids: Sequence[str]) -> Iterator[Event]:
     command = [sys.executable, "-m", _MODULE, job, *drop_ids]
-    env = (
-        {**os.environ, "FABRIC_HOME": str(settings.home)}
-        if not settings.is_default_home
-        else dict(os.environ)
-    )
+    env = dict(os.environ)
+    if not settings.is_default_home:
+        env["FABRIC_HOME"] = str(settings.home)
+    if settings.engine:
+        env.update(
+            engine_environment(settings.engine, settings.dask_address, settings.dask_workers)
+        )
     # Warnings of Dagster about previews and its own command line are not the user's business.
     env.setdefault("PYTHONWARNINGS", "ignore")
     done, problem = 0, ""

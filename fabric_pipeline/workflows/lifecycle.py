@@ -5,6 +5,8 @@ Read from the ledger each time; nothing is stored, because the state follows fro
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.incidents.lifecycle import LifeState, RepairOutcome
 from fabric_pipeline.store.incident_life import lives
@@ -18,14 +20,14 @@ OUTCOME_WORDS = {
 }
 
 
-def states(ledger: Ledger) -> dict[str, LifeState]:
-    """Incident id -> where it stands, for every incident that was ever accused."""
-    return {name: life.state for name, life in lives(ledger).items()}
+def states(ledger: Ledger, incident_ids: Collection[str] | None = None) -> dict[str, LifeState]:
+    """Incident id -> where it stands, for every incident that was ever accused, or those named."""
+    return {name: life.state for name, life in lives(ledger, incident_ids).items()}
 
 
 def life_of(ledger: Ledger, incident_id: str) -> LifeState:
     """Where one incident stands; `NotFoundError` when it was never accused."""
-    found = lives(ledger, incident_id).get(incident_id)
+    found = lives(ledger, [incident_id]).get(incident_id)
     if found is None:
         raise NotFoundError(
             f"incident {incident_id!r} was never accused", "list them: fabric-pipeline incidents"
@@ -38,7 +40,7 @@ def life_lines(ledger: Ledger, incident_id: str) -> list[str]:
 
     Not made safe for a terminal: names come from telemetry and people.
     """
-    found = lives(ledger, incident_id).get(incident_id)
+    found = lives(ledger, [incident_id]).get(incident_id)
     if found is None:
         return []
     state = found.state

@@ -128,13 +128,13 @@ from mine m
 order by m.incident_id, component, m.counter
 """
 
-# The link's own past: the same ends in all drops, before the fault was first seen.
+# The link's own past: the same ends in the drops of its past, before the fault was first seen.
 PAST_SQL = """
 with series as (
     select w.incident_id, c.node, c.interface, c.lane, c.counter, sum(c.delta) as events,
         coalesce(sum(c.elapsed_s) filter (c.quality = 'ok'), 0) as seconds
     from past c join with_errors w on w.node = c.node and w.written = c.interface and w.counter = c.counter
-    where c.scope in ('link', 'lane') and c.delta is not null and c.ts < w.before
+    where c.scope in ('link', 'lane') and c.delta is not null and c.ts >= w.since and c.ts < w.before
     group by w.incident_id, c.node, c.interface, c.lane, c.counter
 ), lanes as (
     select incident_id, node, interface, counter, sum(events) as events, max(seconds) as seconds

@@ -178,10 +178,11 @@ def _incidents(settings: Settings, records: Sequence[str]) -> list[LinkIncident]
     if not records:
         return []
     ledger = Ledger(settings.ledger)
-    tickets = {row.incident_id: row for row in ledger.tickets()}
+    parsed = [IncidentRecord.model_validate_json(text) for text in records]
+    names = {record.incident_id for record in parsed}
+    tickets = {row.incident_id: row for row in ledger.tickets(incident_ids=names)}
     found = []
-    for text in records:
-        record = IncidentRecord.model_validate_json(text)
+    for record in parsed:
         try:
             life = life_of(ledger, record.incident_id)
         except NotFoundError:  # watched, never accused: nobody is asked to repair it

@@ -127,7 +127,7 @@ def _order(ledger: Ledger, ticket_id: str) -> tuple[list[RepairOrderStep], str]:
         stored = ledger.current_draft(ticket_id)
     except NotFoundError:
         return [], ""
-    states = [row.state for row in ledger.tickets() if row.ticket_id == ticket_id]
+    states = [row.state for row in ledger.tickets(ticket_ids=[ticket_id])]
     order = list(stored.draft.repair_order) if stored.draft is not None and stored.intact else []
     return order, states[0] if states else ""
 

@@ -9,11 +9,11 @@ from typing import Any
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.settings import Settings
+from fabric_pipeline.store.incident_life import lives
 from fabric_pipeline.store.ledger import Ledger, TicketRow
 from fabric_pipeline.workflows.accounting import ReadingAccount, reading_account
 from fabric_pipeline.workflows.draft_costs import DraftCosts, draft_costs
 from fabric_pipeline.workflows.drop_stages import load_incidents, load_report
-from fabric_pipeline.workflows.lifecycle import states
 
 
 @dataclass(slots=True)
@@ -98,23 +98,21 @@ def summarise(settings: Settings, drop_ids: Sequence[str]) -> Summary:
         except NotFoundError:
             continue  # its run failed before the tables were there; the run said why
     ledger = Ledger(settings.ledger)
-    waiting = [row for row in ledger.tickets() if row.state == "awaiting"]
+    waiting = ledger.awaiting()
     costs = draft_costs(ledger, [one.drop for one in found])
-    lives = _lives(ledger, {one.drop for one in found})
-    return Summary(found, waiting, str(settings.audit), costs, lives)
+    notes = _lives(ledger, {one.drop for one in found})
+    return Summary(found, waiting, str(settings.audit), costs, notes)
 
 
 def _lives(ledger: Ledger, drops: set[str]) -> list[LifeNote]:
     """Known faults that these drops saw again or measured, the ones to act on first."""
     told = {check.incident_id for drop in drops for check in ledger.link_checks(drop=drop)}
     told |= {seen.incident_id for drop in drops for seen in ledger.incidents(drop)}
-    standing = states(ledger)
-    notes = []
-    for incident_id in sorted(told & standing.keys()):
-        state = standing[incident_id]
-        if state.state in _NEWS:
-            component = ledger.incident_history(incident_id)[-1].record.isolated_component
-            notes.append(LifeNote(incident_id, component, state.state, state.reason))
+    notes = [
+        LifeNote(incident_id, life.component, life.state.state, life.state.reason)
+        for incident_id, life in lives(ledger, told).items()
+        if life.state.state in _NEWS
+    ]
     return sorted(notes, key=lambda note: (_NEWS.index(note.state), note.component))
 
 

@@ -96,7 +96,7 @@ def _earlier_outcomes(ledger: Ledger, record: IncidentRecord) -> list[RepairOutc
 
     The record may not be in the ledger yet: it is what shows that an earlier repair did not help.
     """
-    life = lives(ledger, record.incident_id).get(record.incident_id)
+    life = lives(ledger, [record.incident_id]).get(record.incident_id)
     if life is None:
         return []
     sightings = (*life.history.sightings, sighting_of(record))

@@ -16,7 +16,7 @@ from fabric_pipeline.detect.port_state.equals import lower_alike_findings
 from fabric_pipeline.detect.port_state.interfaces import interface_findings, renamed_findings
 from fabric_pipeline.detect.port_state.link_ends import aliases, far_ends
 from fabric_pipeline.detect.port_state.rates import rate_candidates
-from fabric_pipeline.detect.port_state.views import build
+from fabric_pipeline.detect.port_state.views import JUDGED_LINK_TYPES, build
 from fabric_pipeline.detect.port_state.waiting import unconfigured_findings, unexplained_findings
 from fabric_pipeline.model.findings import Finding
 from fabric_pipeline.model.records import Reading
@@ -31,6 +31,8 @@ def evaluate_port_state(
     times where all have one, else by first appearance. `topology_links` are links as readers or
     `topology.json` give them.
     """
+    if not any(reading.link_type in JUDGED_LINK_TYPES for reading in states):
+        return []  # naming both ends of every link of a fleet takes longer than all else
     far = far_ends(topology_links)
     captures = build(states, aliases(topology_links))
     suspected: list[Candidate] = down_candidates(captures, far) + rate_candidates(captures, far)

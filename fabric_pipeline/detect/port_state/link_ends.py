@@ -40,7 +40,7 @@ def aliases(links: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     names: dict[str, str] = {}
     for link in links:
         for end in (link.get("a"), link.get("b")):
-            if not isinstance(end, Mapping):
+            if not isinstance(end, Mapping) or not (end.get("guid") or end.get("lid")):
                 continue
             component = end_component(end)
             number = port_index(component.interface) or component.interface.rpartition("/")[2]

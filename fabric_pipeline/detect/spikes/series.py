@@ -1,11 +1,12 @@
 """The two tables the spike stage works from: every error series, and its samples with an increment.
 
-`summarise` makes them from link_counters in one pass each; whoever has sparse data creates them empty
-and fills them. Nothing here judges.
+`summarise` makes them from link_counters in one pass each, `combine` from those of shards; whoever has
+sparse data creates them empty and fills them. Nothing here judges.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 KEY = "node, interface, lane, counter, gpu_uuid, scope"
@@ -92,3 +93,18 @@ def summarise(connection: Any) -> None:
     """Make `error_series` and `error_increments` from `link_counters` of the connection."""
     connection.execute(_SERIES_SQL)
     connection.execute(_INCREMENTS_SQL)
+
+
+def combine(connection: Any, shards: Sequence[tuple[str, str, int]]) -> None:
+    """Make both tables, as views, from those of shards: their two relations and the number of their series.
+
+    Shards are in the order of their nodes, so that series are numbered as `summarise` numbers them.
+    """
+    series, increments, before = [], [], 0
+    for of_series, of_increments, number in shards:
+        again = f"select * replace (series + {before} as series) from"
+        series.append(f"{again} {of_series}")
+        increments.append(f"{again} {of_increments}")
+        before += number
+    for name, parts in (("error_series", series), ("error_increments", increments)):
+        connection.execute(f"create or replace temp view {name} as {' union all '.join(parts)}")

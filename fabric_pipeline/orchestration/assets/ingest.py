@@ -80,6 +80,6 @@ def link_counters(
     """Increments, exposure, quality and error class of every accepted reading."""
     settings, drop_id = fabric.settings(), context.partition_key
     with timed() as clock:
-        result = link_counters_stage(settings, drop_id)
+        result = link_counters_stage(settings, drop_id, teller(context))
     page = portal_page(settings, "link_counters", drop_id)
     yield result_of(result, {**page, **speed(clock, readings=int(result.figures["read"]))})
