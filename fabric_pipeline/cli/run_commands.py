@@ -27,17 +27,37 @@ def run(
         bool, typer.Option("--force", help="Read drops again even if nothing changed.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    engine: Annotated[
+        str,
+        typer.Option("--engine", help="Where shards are worked on: local or dask [FABRIC_ENGINE]."),
+    ] = "",
+    dask_address: Annotated[
+        str,
+        typer.Option(
+            "--dask-address",
+            help="Scheduler of a Dask cluster, tcp://host:port or tls://host:port.",
+        ),
+    ] = "",
+    dask_workers: Annotated[
+        int,
+        typer.Option(
+            "--dask-workers",
+            min=0,
+            help="Workers to start on this machine; 0 means as many as it has room for.",
+        ),
+    ] = 0,
 ) -> None:
     """Process drops through Dagster and say what was found.
 
-    Exit code 1 when a run failed, 0 otherwise, whatever was found.
+    Exit code 1 when a run or a part of one failed, 0 otherwise, whatever was found.
     """
+    from fabric_pipeline.engine.choose import with_engine
     from fabric_pipeline.settings import load_settings
     from fabric_pipeline.workflows.launch_jobs import launch
     from fabric_pipeline.workflows.run_drops import plan
     from fabric_pipeline.workflows.summary import summarise
 
-    settings = load_settings()
+    settings = with_engine(load_settings(), engine, dask_address, dask_workers)
     with progress_line() as line:
         planned = plan(settings, drops or [], datetime.now(UTC), force=force, tell=line)
         line.clear()
@@ -54,7 +74,8 @@ def run(
         put_json({**summary.as_json(), "failed": [outcome.drop for outcome in failed]})
     else:
         _put_summary(summary)
-    if failed or any(not one.drop_id for one in planned):
+    is_partial = any(one.account.uncounted for one in summary.drops)
+    if failed or is_partial or any(not one.drop_id for one in planned):
         raise typer.Exit(1)
 
 

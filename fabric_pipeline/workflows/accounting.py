@@ -10,30 +10,47 @@ from fabric_pipeline.store.duck import scalar
 from fabric_pipeline.store.lake import head_path
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.drop_stages import drop_tables
+from fabric_pipeline.workflows.shards import failed_shards, raw_parts
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingAccount:
-    """Rows read, accepted and quarantined of one drop."""
+    """Rows read, accepted and quarantined of one drop, and those in shards that could not be counted."""
 
     read: int
     accepted: int
     quarantined: int
+    uncounted: int = 0
 
     @property
     def balances(self) -> bool:
         """True when nothing is missing and nothing was invented."""
-        return self.read == self.accepted + self.quarantined
+        return self.read == self.accepted + self.quarantined + self.uncounted
 
 
 def reading_account(settings: Settings, drop_id: str) -> ReadingAccount:
     """Count the three tables independently of how they were made."""
+    failed = {one.part for one in failed_shards(settings, drop_id)}
+    if failed:
+        return _account_with_failures(settings, drop_id, failed)
     names = ["raw_telemetry", "link_counters", "quarantined_telemetry"]
     with drop_tables(settings, drop_id, names) as connection:
         read, accepted, quarantined = (
             int(scalar(connection, f"select count(*) from {name}") or 0) for name in names
         )
     return ReadingAccount(read, accepted, quarantined)
+
+
+def _account_with_failures(settings: Settings, drop_id: str, failed: set[int]) -> ReadingAccount:
+    """Rows of failed shards are those that were written, because the file may be what failed."""
+    parts = raw_parts(settings, drop_id)
+    names = ["link_counters", "quarantined_telemetry"]
+    with drop_tables(settings, drop_id, names) as connection:
+        accepted, quarantined = (
+            int(scalar(connection, f"select count(*) from {name}") or 0) for name in names
+        )
+    uncounted = sum(part.rows - part.refused for part in parts if part.number in failed)
+    return ReadingAccount(sum(part.rows for part in parts), accepted, quarantined, uncounted)
 
 
 def publication_problems(settings: Settings, drop_id: str) -> list[str]:

@@ -58,6 +58,7 @@ _IDENTITY = (
     "sm_lid",
     "performance_state",
 )
+_BIT_ERROR_RATES = {"effective_ber", "symbol_ber"}
 _MEASURED = ", ".join(
     f"'{s.name}'" for s in COUNTERS.values() if s.role != "traffic" and s.name not in _IDENTITY
 )
@@ -75,11 +76,23 @@ from states s left join drop_files f using (file)
 where before is null or before is distinct from value or state_before is distinct from state or from_end = 1
 order by f.file_no, line
 """
+# Counters of ports without any time span; which series those are is found out first, because the counters
+# of a fleet mostly have times.
+_PORT_COUNTER = f"""
+    value is not null and quality <> '{OTHER_WITNESS}'
+    and (counter in ('effective_ber', 'symbol_ber') or (link_type in ({_PORTS}) and kind in ('cumulative', 'delta')))
+"""
+_UNTIMED_SQL = f"""
+create or replace temp table untimed_ports as
+select node, interface, lane, counter from link_counters where {_PORT_COUNTER}
+group by node, interface, lane, counter having count(elapsed_s) = 0
+"""
 _PORT_SNAPSHOT_SQL = f"""
 with untimed as (
-    select *, count(elapsed_s) over (partition by node, interface, lane, counter) as timed from link_counters
-    where value is not null and quality <> '{OTHER_WITNESS}'
-        and (counter in ('effective_ber', 'symbol_ber') or (link_type in ({_PORTS}) and kind in ('cumulative', 'delta')))
+    select *, count(elapsed_s) over (partition by node, interface, lane, counter) as timed from link_counters c
+    where {_PORT_COUNTER} and exists (
+        from untimed_ports u where u.node = c.node and u.interface = c.interface and u.counter = c.counter and u.lane is not distinct from c.lane
+    )
 )
 select line, counter, value, kind, node, interface, link_type, lane, ts, gpu_uuid, socket, state, u.file, quality, scope
 from untimed u left join drop_files f using (file) where timed = 0 order by f.file_no, line
@@ -155,8 +168,16 @@ def correlation_stage(connection: Any, drop_id: str, topology: Topology) -> list
     return found
 
 
-def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = ()) -> Evidence:
-    """Everything the diagnosis needs, from the stage tables in the connection."""
+def gather_evidence(
+    connection: Any,
+    topology: Topology,
+    runs: Sequence[Run] = (),
+    uncounted: Sequence[tuple[str, str]] = (),
+) -> Evidence:
+    """Everything the diagnosis needs, from the stage tables in the connection.
+
+    `uncounted` are ranges (first and last) of nodes whose readings could not be counted.
+    """
     formats = formats_of(connection)
     return Evidence(
         spikes=_spikes(connection),
@@ -164,19 +185,17 @@ def gather_evidence(connection: Any, topology: Topology, runs: Sequence[Run] = (
         correlations=_correlations(connection),
         events=_events(connection),
         states=_readings(connection, _STATE_SQL),
-        port_snapshots=_readings(connection, _PORT_SNAPSHOT_SQL)
-        + _readings(connection, _PORT_CONTEXT_SQL),
+        port_snapshots=_port_snapshots(connection),
         sweeps=_sweeps(connection),
         runs=runs,
-        absences=_absences(connection, topology, {node for run in runs for node in run.nodes}),
+        absences=_absences(
+            connection, topology, {node for run in runs for node in run.nodes}, uncounted
+        ),
         witnesses=witnesses(connection, formats),
         formats=formats,
         machines=_machines(connection),
         topology=topology,
-        has_timing=_scalar(
-            connection, "select count(*) from collective_timings where ts is not null"
-        )
-        > 0,
+        has_timing=_exists(connection, "collective_timings where ts is not null"),
         timed_nodes=_timed_nodes(connection),
         unknown=_clocks_ahead(connection),
         has_measurements=_has_measurements(connection),
@@ -228,21 +247,38 @@ def _timed_nodes(connection: Any) -> frozenset[str]:
 
 
 def _has_measurements(connection: Any) -> bool:
-    measured = f"""
-    select (select count(*) from link_counters where value is not null and counter in ({_MEASURED}))
-         + (select count(*) from collective_timings) + (select count(*) from fabric_events)
-    """
-    return bool(_scalar(connection, measured) > 0)
+    measured = f"link_counters where value is not null and counter in ({_MEASURED})"
+    return any(_exists(connection, x) for x in (measured, "collective_timings", "fabric_events"))
 
 
-def _absences(connection: Any, topology: Topology, expected_nodes: Iterable[str]) -> list[Finding]:
-    has_counters = (
-        _scalar(connection, "select count(*) from link_counters where ts is not null") > 0
+def _port_snapshots(connection: Any) -> list[Reading]:
+    """Totals of ports without times, and ports that wait or forward errors unlike the others."""
+    present = {
+        name: {
+            row[0]
+            for row in connection.execute(f"select distinct {name} from link_counters").fetchall()
+        }
+        for name in ("counter", "link_type")
+    }
+    if not present["counter"] & _BIT_ERROR_RATES and not present["link_type"] & PORT_LINKS:
+        return []  # the statements below look into every reading
+    connection.execute(_UNTIMED_SQL)
+    found = (
+        _readings(connection, _PORT_SNAPSHOT_SQL) if _exists(connection, "untimed_ports") else []
     )
-    if not has_counters:
+    return found + _readings(connection, _PORT_CONTEXT_SQL)
+
+
+def _absences(
+    connection: Any,
+    topology: Topology,
+    expected_nodes: Iterable[str],
+    uncounted: Sequence[tuple[str, str]],
+) -> list[Finding]:
+    if not _exists(connection, "link_counters where ts is not null"):
         return []
     return vanished_series(connection) + silent_nodes(
-        connection, {*topology.expected_nodes, *expected_nodes} - {""}
+        connection, {*topology.expected_nodes, *expected_nodes} - {""}, uncounted
     )
 
 
@@ -258,8 +294,8 @@ def _dicts(connection: Any, sql: str) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def _scalar(connection: Any, sql: str) -> int:
-    return int(connection.execute(sql).fetchall()[0][0])
+def _exists(connection: Any, rows: str) -> bool:
+    return bool(connection.execute(f"select 1 from {rows} limit 1").fetchall())
 
 
 def _spikes(connection: Any) -> list[Spike]:

@@ -57,6 +57,7 @@ from fabric_pipeline.workflows.dossier_whole import (
     write_whole,
 )
 from fabric_pipeline.workflows.drop_stages import topology_of
+from fabric_pipeline.workflows.expired import refuse_expired
 
 STAGING = ".staging"
 LINEAGE = "lineage.json"
@@ -168,6 +169,8 @@ def _build_all(
 
 def _read_drop(connection: Any, settings: Settings, ledger: Ledger, drop: str) -> _Drop:
     present = {name for name in ROW_TABLES if attach(connection, settings.lake, name, drop)}
+    for name in set(ROW_TABLES) - present:
+        refuse_expired(settings, drop, name)  # the dossier that was built in time holds more
     has_topology = attach(connection, settings.lake, "fabric_topology", drop)
     topology = topology_of(connection) if has_topology else Topology()
     spiking = _spiking_ends(connection, present)

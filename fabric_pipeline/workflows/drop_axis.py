@@ -15,6 +15,7 @@ from typing import Any
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.duck import glob_safe, session
 from fabric_pipeline.store.lake import part_path
+from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.drop_stages import cluster_of
 
 _TIMED = ("link_counters", "collective_timings")
@@ -67,6 +68,13 @@ def drop_marks(settings: Settings, drops: Sequence[str]) -> list[DropMark]:
         found = dict(_rows(connection, _FOUND_SQL, settings.lake, "incident_records", drops))
     finally:
         connection.close()
+    gone = [drop for drop in drops if drop not in windows]
+    if gone and settings.ledger.is_file():  # readings that expired: when they were is still known
+        spans = Ledger(settings.ledger).spans()
+        for drop in gone:
+            one = spans.get(drop)
+            if one is not None and one.first is not None and one.last is not None:
+                windows[drop] = [(one.first, one.last)]
     return [_mark(settings, drop, windows.get(drop, []), found.get(drop)) for drop in drops]
 
 

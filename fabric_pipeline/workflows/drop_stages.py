@@ -33,8 +33,9 @@ from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.ingest import FileReport, counted_readings, ingest, machines_apart
-from fabric_pipeline.workflows.shards import NodeRange, node_ranges
+from fabric_pipeline.workflows.expired import refuse_expired
+from fabric_pipeline.workflows.ingest import FileReport, counted_readings, ingest
+from fabric_pipeline.workflows.shards import NodeRange, failed_shards, node_ranges
 from fabric_pipeline.workflows.staged_shards import aside_of
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
 from fabric_pipeline.workflows.unpacked import with_archives
@@ -141,9 +142,7 @@ def link_counters_stage(settings: Settings, drop_id: str, tell: Tell = silent) -
 def _counted_in_shards(settings: Settings, drop_id: str, tell: Tell) -> StageResult:
     from fabric_pipeline.workflows.sharded_counters import count_in_shards
 
-    with drop_tables(settings, drop_id, ["raw_telemetry"]) as connection:
-        apart = machines_apart(connection)
-    done = count_in_shards(settings, drop_id, apart, tell)
+    done = count_in_shards(settings, drop_id, tell)
     if done.written is None:
         lake.remove(settings.lake, "link_counters", drop_id)
         return StageResult("link_counters", 0, "", done.violations)
@@ -209,9 +208,10 @@ def incident_stage(
     ]  # fmt: skip
     report = load_report(settings, drop_id)
     ledger = Ledger(settings.ledger)
+    uncounted = [one.nodes for one in failed_shards(settings, drop_id) if one.nodes]
     with drop_tables(settings, drop_id, needed) as connection:
         topology = topology_of(connection)
-        answer = diagnose(stages.gather_evidence(connection, topology, report.runs))
+        answer = diagnose(stages.gather_evidence(connection, topology, report.runs, uncounted))
         context = Context(
             drop=drop_id,
             cluster=report.cluster,
@@ -279,6 +279,7 @@ def drop_tables(settings: Settings, drop_id: str, names: Sequence[str]) -> Itera
     try:
         for name in names:
             if not lake.attach(connection, settings.lake, name, drop_id):
+                refuse_expired(settings, drop_id, name)
                 raise NotFoundError(
                     f"drop {drop_id} has no table {name}", f"materialise {name} first"
                 )
@@ -334,7 +335,11 @@ def _ingested(connection: Any, settings: Settings, name: str, drop_id: str) -> S
         f"select * from {name} where node >= {sql_text(one.first)} and node <= {sql_text(one.last)}"
         for one in ranges
     ]
-    said = {"nodes": [str(one) for one in ranges]}
+    refused = [
+        scalar(connection, f"select count(*) from ({one}) where refused_by is not null")
+        for one in rows
+    ]
+    said = {"nodes": ranges, "refused_of_parts": refused}
     written = lake.write_parts(connection, rows, settings.lake, name, drop_id, said)
     return StageResult(name, written.rows, written.sha256)
 

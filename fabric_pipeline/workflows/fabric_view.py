@@ -20,6 +20,7 @@ from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import attach, part_path, written_at
 from fabric_pipeline.workflows import fabric_view_sql as sql
+from fabric_pipeline.workflows.expired import expired_words
 from fabric_pipeline.workflows.fabric_view_build import Builder
 from fabric_pipeline.workflows.fabric_view_model import DOWN, FabricView, NodeView, RackView
 from fabric_pipeline.workflows.fabric_view_state import fabric_state
@@ -38,7 +39,11 @@ def load_fabric_view(settings: Settings, drop: str | None = None) -> FabricView:
     connection = session()
     try:
         there = {table: attach(connection, settings.lake, table, name) for table in _TABLES}
-        return _view(connection, name, there)
+        view = _view(connection, name, there)
+        gone = "" if there["link_counters"] else expired_words(settings, name, ["link_counters"])
+        if gone:
+            view.notes = [f"{gone[:1].upper()}{gone[1:]}: no link is called healthy.", *view.notes]
+        return view
     finally:
         connection.close()
 

@@ -20,6 +20,7 @@ from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.store.run_mark import begin, finish
 from fabric_pipeline.workflows.drop_stages import load_report
 from fabric_pipeline.workflows.inbox import claim, scan_all
+from fabric_pipeline.workflows.shards import failed_shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,15 @@ def begin_diagnosis(settings: Settings, drop_id: str, at: datetime) -> None:
 
 
 def end_diagnosis(settings: Settings, drop_id: str, at: datetime) -> AuditBuilt:
-    """After the last table: what was read counts as processed once the audit file holds it."""
+    """After the last table: what was read counts as processed once the audit file holds it.
+
+    A drop with shards that failed stays to be run again. Parts of before go when the audit file has new ones.
+    """
     read = load_report(settings, drop_id).content_sha256  # the drop may have changed meanwhile
-    Ledger(settings.ledger).mark_processed(drop_id, read, at)
+    if not failed_shards(settings, drop_id):
+        Ledger(settings.ledger).mark_processed(drop_id, read, at)
     built = rebuild_audit(settings, at=at)
+    sweep(settings.lake, drop_id)
     finish(settings.home, drop_id)
     return built
 

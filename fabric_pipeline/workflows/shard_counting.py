@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -104,9 +104,3 @@ def violations_of(counted: Iterable[Counted]) -> list[Violation]:
     """The broken rules of all shards, each rule of a column once."""
     found = {(one.column, one.rule): one for shard in counted for one in shard.violations}
     return [found[key] for key in sorted(found)]
-
-
-def as_said(item: CountItem) -> dict[str, Any]:
-    """What a result follows from besides the code: for its key."""
-    said = asdict(item)
-    return {name: said[name] for name in ("sha256", "machines")}

@@ -7,11 +7,12 @@ unknown. Results are found again by what they follow from, so a rerun counts wha
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Any
+from pathlib import Path
 
-from fabric_pipeline.engine.base import Done
 from fabric_pipeline.engine.choose import open_engine
 from fabric_pipeline.errors import PipelineError
 from fabric_pipeline.model.progress import Tell
@@ -19,27 +20,16 @@ from fabric_pipeline.schemas.validation import Violation
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.store import lake
+from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.shard_files import Manifest, Place, collect, send
-from fabric_pipeline.workflows.shard_counting import (
-    Counted,
-    CountItem,
-    as_said,
-    count_shard,
-    violations_of,
-)
+from fabric_pipeline.workflows.ingest import machines_apart
+from fabric_pipeline.workflows.shard_counting import CountItem, count_shard, violations_of
+from fabric_pipeline.workflows.shards import FailedShard, RawPart, raw_parts
 from fabric_pipeline.workflows.staged_shelf import code_sha256
 
-TABLE = "link_counters"
+_CHANGED = "its readings are not those that were written; run the drop again with --force"
 _KINDS = ("part", "series", "increments")
 _SUMMED = ("read", "accepted", "quarantined", "resets")
-
-
-@dataclass(frozen=True, slots=True)
-class FailedShard:
-    """A shard without a result: which nodes, and why."""
-
-    nodes: str
-    problem: str
 
 
 @dataclass(slots=True)
@@ -52,67 +42,54 @@ class ShardedCounters:
     figures: dict[str, int]
 
 
-def count_in_shards(
-    settings: Settings, drop_id: str, machines: dict[str, str], tell: Tell
-) -> ShardedCounters:
+def count_in_shards(settings: Settings, drop_id: str, tell: Tell) -> ShardedCounters:
     """raw_telemetry -> link_counters of one drop, a part of the one for a part of the other.
 
     Raises PipelineError when no shard at all could be counted.
     """
-    place = place_of(settings)
-    items = _items(settings, place, drop_id, machines)
+    place = Place(settings.shard_store, str(settings.shards))
+    parts = raw_parts(settings, drop_id)
+    sound = [part for part in parts if sha256_of(part.path) == part.sha256]
+    items = _items(place, sound)
     with open_engine(settings) as engine:
         done = engine.map(count_shard, items, words=f"counting {drop_id}", tell=tell)
-    counted = [one.result for one in done if one.result is not None]
-    if broken := violations_of(counted):
+    counted = [(part, one.result) for part, one in zip(sound, done, strict=True) if one.result]
+    if broken := violations_of(result for _, result in counted):
         return ShardedCounters(None, broken, [], {})
-    nodes = nodes_of_parts(settings, drop_id)
-    failed = [FailedShard(nodes[one.number], one.problem) for one in done if one.is_failed]
+    problems = dict.fromkeys(parts, _CHANGED)
+    problems |= {part: one.problem for part, one in zip(sound, done, strict=True)}
+    failed = [
+        FailedShard(part.number, part.nodes, problem)
+        for part, problem in problems.items()
+        if problem
+    ]
     if not counted:
         raise PipelineError(
-            f"none of {len(items)} shards of {drop_id} could be counted: {failed[0].problem}",
+            f"none of {len(parts)} shards of {drop_id} could be counted: {failed[0].problem}",
             "mend the cause and run the drop again",
         )
-    figures = {name: sum(_said(one, name) for one in counted) for name in _SUMMED}
-    figures["shards"] = len(items)
-    figures["shards_found_again"] = sum(one.was_there for one in counted)
-    written = _collected(settings, place, drop_id, done, failed)
+    manifests = [(part.number, one.manifest) for part, one in counted if one.manifest]
+    figures = {name: sum(said.said[name] for _, said in manifests) for name in _SUMMED}
+    figures["shards"] = len(parts)
+    figures["shards_found_again"] = sum(one.was_there for _, one in counted)
+    written = _collected(settings, place, drop_id, manifests, failed)
     return ShardedCounters(written, [], failed, figures)
 
 
-def place_of(settings: Settings) -> Place:
-    """Where shards of this home are exchanged."""
-    return Place(settings.shard_store, str(settings.shards))
-
-
-def failed_shards(settings: Settings, drop_id: str) -> list[FailedShard]:
-    """Shards of a drop that could not be counted when it was counted last."""
-    head = lake.head_path(settings.lake, TABLE, drop_id)
-    if head.name != lake.PARTS_FILE:
-        return []
-    return [FailedShard(**one) for one in lake.listing(head)["said"]["failed"]]
-
-
-def nodes_of_parts(settings: Settings, drop_id: str) -> list[str]:
-    """The nodes in each part of raw_telemetry, in words."""
-    head = lake.head_path(settings.lake, "raw_telemetry", drop_id)
-    if head.name != lake.PARTS_FILE:
-        return ["all nodes"]
-    return list(lake.listing(head)["said"]["nodes"])
-
-
-def _items(
-    settings: Settings, place: Place, drop_id: str, machines: dict[str, str]
-) -> list[CountItem]:
-    paths = lake.parts_of(settings.lake, "raw_telemetry", drop_id)
-    hashes = [sha256_of(path) for path in paths]
-    named = tuple(sorted(machines.items()))
+def _items(place: Place, parts: Sequence[RawPart]) -> list[CountItem]:
+    with closing(session()) as connection:
+        machines: tuple[tuple[str, str], ...] = ()
+        if parts:
+            lake.attach_file(connection, [part.path for part in parts], "raw_telemetry")
+            machines = tuple(sorted(machines_apart(connection).items()))
+    hashes = [part.sha256 for part in parts]
     items = []
-    for address, one in zip(send(place, paths, hashes), hashes, strict=True):
-        item = CountItem(place, address, one, named, "")
-        follows_from = json.dumps([code_sha256(), as_said(item)], sort_keys=True)
+    for address, one in zip(
+        send(place, [part.path for part in parts], hashes), hashes, strict=True
+    ):
+        follows_from = json.dumps([code_sha256(), one, machines])
         key = sha256(follows_from.encode()).hexdigest()
-        items.append(CountItem(place, address, one, named, key))
+        items.append(CountItem(place, address, one, machines, key))
     return items
 
 
@@ -120,15 +97,12 @@ def _collected(
     settings: Settings,
     place: Place,
     drop_id: str,
-    done: list[Done[Counted]],
-    failed: list[FailedShard],
+    manifests: Sequence[tuple[int, Manifest]],
+    failed: Sequence[FailedShard],
 ) -> lake.WrittenTable:
     """Bring the results into the lake and make them the table."""
-    folder = lake.part_path(settings.lake, TABLE, drop_id).parent
-    manifests = [
-        (one.number, one.result.manifest) for one in done if one.result and one.result.manifest
-    ]
-    files: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
+    folder = lake.part_path(settings.lake, "link_counters", drop_id).parent
+    files: dict[str, list[Path]] = {kind: [] for kind in _KINDS}
     for number, manifest in manifests:
         for kind in _KINDS:
             target = folder / lake.part_name(kind, number, manifest.files[kind].sha256)
@@ -139,11 +113,6 @@ def _collected(
         "rows_of_parts": [manifest.said["accepted"] for _, manifest in manifests],
         "series_of_parts": [manifest.said["series"] for _, manifest in manifests],
         "sha256_of_parts": [manifest.files["part"].sha256 for _, manifest in manifests],
-        "failed": [{"nodes": one.nodes, "problem": one.problem} for one in failed],
+        "failed": [asdict(one) for one in failed],
     }
-    return lake.keep_parts(settings.lake, TABLE, drop_id, files, said)
-
-
-def _said(counted: Counted, name: str) -> int:
-    manifest: Manifest | None = counted.manifest
-    return int(manifest.said[name]) if manifest else 0
+    return lake.keep_parts(settings.lake, "link_counters", drop_id, files, said)

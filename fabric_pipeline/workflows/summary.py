@@ -14,6 +14,7 @@ from fabric_pipeline.store.ledger import Ledger, TicketRow
 from fabric_pipeline.workflows.accounting import ReadingAccount, reading_account
 from fabric_pipeline.workflows.draft_costs import DraftCosts, draft_costs
 from fabric_pipeline.workflows.drop_stages import load_incidents, load_report
+from fabric_pipeline.workflows.shards import failed_shards
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class Summary:
                     "read": one.account.read,
                     "accepted": one.account.accepted,
                     "quarantined": one.account.quarantined,
+                    "uncounted": one.account.uncounted,
                     "files": one.files,
                     "problems": one.problems,
                     "incidents": [_short(record) for record in one.records],
@@ -118,9 +120,9 @@ def _lives(ledger: Ledger, drops: set[str]) -> list[LifeNote]:
 
 def _drop(settings: Settings, drop_id: str) -> DropSummary:
     report = load_report(settings, drop_id)
-    problems = report.problems + [
-        f"{file.name}: {file.problem}" for file in report.files if file.problem
-    ]
+    failed = [f"{one}; run the drop again" for one in failed_shards(settings, drop_id)]
+    problems = failed + report.problems
+    problems += [f"{file.name}: {file.problem}" for file in report.files if file.problem]
     refused = [
         f"{file.name}: {file.rejected} lines refused"
         for file in report.files

@@ -7,10 +7,12 @@ How an archive is opened safely is `sources.archives`' work. A file out of an ar
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from uuid import uuid4
@@ -79,6 +81,25 @@ def find_inside(drop: Path, file: str, folder: Path) -> Path | None:
         if found is not None:
             return found
     return None
+
+
+def trim_unpacked(
+    folder: Path, keep_days: int, at: datetime, *, dry_run: bool = False
+) -> list[str]:
+    """Remove what came out of archives that no run needed for so long; returns the names of the folders."""
+    if not folder.is_dir():
+        return []
+    before = (at - timedelta(days=keep_days)).timestamp()
+    with locked(folder / ".lock"):
+        old = [
+            home
+            for home in sorted(folder.iterdir())
+            if home.is_dir() and home.stat().st_mtime < before
+        ]
+        for home in old:
+            if not dry_run:
+                shutil.rmtree(home, ignore_errors=True)
+    return [home.name for home in old]
 
 
 def _inside(archive: Path, name: str, inner: str, folder: Path) -> Path | None:
@@ -212,6 +233,7 @@ def _kept(
     home = folder / sha256
     with locked(folder / ".lock"):
         if (known := _read(home, name, limits)) is not None:
+            os.utime(home)  # when it was needed last, for `trim_unpacked`
             return home, known
         for left in folder.glob(f"{_PART}*"):  # of a run that was killed: none is under way now
             shutil.rmtree(left, ignore_errors=True)

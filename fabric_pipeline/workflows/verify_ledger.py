@@ -58,7 +58,7 @@ def verify_ledger(settings: Settings, known_heads: Sequence[str] = ()) -> Ledger
     ledger = existing_ledger(settings)
     kept, unread = dossier_heads(settings)
     heads = dict.fromkeys([*known_heads, *kept])
-    problems = ledger.verify_chain(heads)
+    problems = ledger.verify_chain(heads) + ledger.expired_problems()
     problems += [
         f"the file's own rule {name} is missing or changed" for name in ledger.missing_rules()
     ]

@@ -42,7 +42,7 @@ left join witness_files f on f.file = last.file where formats > 1 order by f.fil
 
 def witnesses(connection: Any, formats: Mapping[str, str]) -> list[Witness]:
     """The last words of every instrument, in the order of the drop; [] where one format says all."""
-    if len(set(formats.values())) < 2:
+    if len(set(formats.values())) < 2 or not _has_several(connection, formats):
         return []
     connection.execute(
         "create or replace temp table witness_files (file varchar, format varchar, file_no integer)"
@@ -51,3 +51,9 @@ def witnesses(connection: Any, formats: Mapping[str, str]) -> list[Witness]:
     rows = [(file, form, number) for number, (file, form) in enumerate(formats.items())]
     insert_columns(connection, "witness_files", types, rows)
     return [Witness(*row) for row in connection.execute(_SQL).fetchall()]
+
+
+def _has_several(connection: Any, formats: Mapping[str, str]) -> bool:
+    """False where files of one format alone hold the readings; the others hold a map, runs or events."""
+    files = connection.execute("select distinct file from link_counters").fetchall()
+    return len({formats[file] for (file,) in files if file in formats}) > 1

@@ -6,7 +6,7 @@ a node without any data says nothing about its links.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,19 +16,26 @@ from fabric_pipeline.model.findings import EvidenceRef, Finding
 _MIN_SAMPLES = 3
 _MIN_SILENCE_S = 300.0
 
-# Links whose last reading is long before the last ones of at least two links of that kind on the node.
-VANISHED_SQL = f"""
+_TIMED = "ts is not null and value is not null and scope = 'link' and quality <> 'clock_skew'"
+# Links whose last reading is long before the last ones of at least two links of that kind on the node. All
+# that is asked of every reading of a fleet is the last time of its link; the rest is asked of the few.
+SILENT_SQL = f"""
+create or replace temp table silent_ends as
 with ends as (
-    select node, interface, link_type, max(ts) as last_ts, count(distinct ts) as samples, arg_max(file, ts) as file, arg_max(line, ts) as line,
-        max(elapsed_s) as longest_s
-    from link_counters where ts is not null and value is not null and scope = 'link' and quality <> 'clock_skew' group by node, interface, link_type
+    select node, interface, link_type, max(ts) as last_ts from link_counters where {_TIMED} group by node, interface, link_type
 ), siblings as (
     select node, link_type, max(last_ts) as newest, max(last_ts, 2)[2] as second_newest, count(*) as ends from ends group by node, link_type
 )
-select e.node, e.interface, e.last_ts, s.newest, e.file, e.line from ends e join siblings s using (node, link_type)
-where s.ends >= 3 and e.samples >= {_MIN_SAMPLES}
-    and date_diff('second', e.last_ts, s.second_newest) > greatest(5 * e.longest_s, {_MIN_SILENCE_S})
-order by e.node, e.interface
+select node, interface, link_type, last_ts, newest, date_diff('second', last_ts, second_newest) as silence_s
+from ends join siblings using (node, link_type) where ends >= 3 and silence_s > {_MIN_SILENCE_S}
+"""
+# Of several counters with the last time the first one in the order of the table stands for the link.
+VANISHED_SQL = f"""
+select node, interface, any_value(s.last_ts), any_value(newest), first(file order by ts desc, lane, counter, gpu_uuid),
+    first(line order by ts desc, lane, counter, gpu_uuid)
+from link_counters join silent_ends s using (node, interface, link_type) where {_TIMED}
+group by node, interface, link_type having count(distinct ts) >= {_MIN_SAMPLES} and any_value(silence_s) > coalesce(5 * max(elapsed_s), 0)
+order by node, interface
 """
 
 NODES_SQL = """
@@ -38,6 +45,9 @@ select distinct node from link_counters where node <> '' union select distinct n
 
 def vanished_series(connection: Any) -> list[Finding]:
     """Link ends that fell silent while at least two siblings on the node went on."""
+    connection.execute(SILENT_SQL)
+    if not connection.execute("select 1 from silent_ends limit 1").fetchall():
+        return []
     rows: Iterable[tuple[str, str, datetime, datetime, str, int | None]] = connection.execute(
         VANISHED_SQL
     ).fetchall()
@@ -57,8 +67,13 @@ def vanished_series(connection: Any) -> list[Finding]:
     ]
 
 
-def silent_nodes(connection: Any, expected: Iterable[str]) -> list[Finding]:
-    """Expected nodes (of the topology or of a run) without a single reading or event."""
+def silent_nodes(
+    connection: Any, expected: Iterable[str], uncounted: Sequence[tuple[str, str]] = ()
+) -> list[Finding]:
+    """Expected nodes (of the topology or of a run) without a single reading or event.
+
+    Of nodes in the ranges `uncounted` (first and last) there may be readings that could not be counted.
+    """
     seen = {row[0] for row in connection.execute(NODES_SQL).fetchall()}
     return [
         Finding(
@@ -66,11 +81,17 @@ def silent_nodes(connection: Any, expected: Iterable[str]) -> list[Finding]:
             kind="no_telemetry",
             severity="info",
             role="context",
-            reason=f"No counter, state or event of {node} is in this drop: nothing can be said of its links, neither good nor bad.",
+            reason=_silence(node, any(first <= node <= last for first, last in uncounted)),
             is_link=False,
         )
         for node in sorted(set(expected) - seen)
     ]
+
+
+def _silence(node: str, is_uncounted: bool) -> str:
+    if is_uncounted:
+        return f"The readings of {node} could not be counted: nothing can be said of its links, neither good nor bad, until the drop is run again."
+    return f"No counter, state or event of {node} is in this drop: nothing can be said of its links, neither good nor bad."
 
 
 def _utc(time: datetime) -> str:

@@ -16,7 +16,8 @@ from fabric_pipeline.detect.port_state.equals import lower_alike_findings
 from fabric_pipeline.detect.port_state.interfaces import interface_findings, renamed_findings
 from fabric_pipeline.detect.port_state.link_ends import aliases, far_ends
 from fabric_pipeline.detect.port_state.rates import rate_candidates
-from fabric_pipeline.detect.port_state.views import JUDGED_LINK_TYPES, build
+from fabric_pipeline.detect.port_state.thresholds import JUDGED_LINK_TYPES
+from fabric_pipeline.detect.port_state.views import build
 from fabric_pipeline.detect.port_state.waiting import unconfigured_findings, unexplained_findings
 from fabric_pipeline.model.findings import Finding
 from fabric_pipeline.model.records import Reading

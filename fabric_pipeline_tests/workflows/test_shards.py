@@ -1,0 +1,198 @@
+"""Shards change nothing but where work is done: same rows, same findings, and a bad one harms no other."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabric_pipeline.engine.base import Done
+from fabric_pipeline.engine.local import LocalEngine
+from fabric_pipeline.settings import Settings
+from fabric_pipeline.store import lake
+from fabric_pipeline.store.duck import session
+from fabric_pipeline.store.ledger import Ledger
+from fabric_pipeline.workflows import sharded_counters
+from fabric_pipeline.workflows.accounting import reading_account, table_sha256
+from fabric_pipeline.workflows.drop_stages import ingest_stage, link_counters_stage, load_incidents
+from fabric_pipeline.workflows.shards import NodeRange, failed_shards, node_ranges
+from fabric_pipeline.workflows.summary import summarise
+from fabric_pipeline_tests.pipeline_runs import NOW, ROOT, diagnose_without_dagster
+from fabric_pipeline_tests.small_drop import START
+
+DROP, NODES = "hall", tuple(f"calc-{number:02d}" for number in range(7))
+HEADER = "ts,node,link_type,link,counter,value"
+READINGS_OF_A_NODE = 2 * 3 * 40
+JUDGED = ("spike_detections", "stragglers", "straggler_correlations", "incident_records")
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven nodes: one link bursts, others drizzle, restart, come twice, late or unreadable."""
+    chance = random.Random(3)  # noqa: S311
+    lines: list[str] = []
+    for minute in range(40):
+        at = (START + timedelta(minutes=minute)).isoformat()
+        for number, node in enumerate(NODES):
+            for link in range(3):
+                burst = 900 * max(0, min(minute - 9, 20)) if (number, link) == (4, 1) else 0
+                replay = burst + (minute // 7 if number % 2 else 0)
+                if (number, link) == (2, 0) and minute > 25:
+                    replay = minute - 26
+                for counter, value in (("replay", replay), ("rx_bytes", minute * 10**9)):
+                    lines.append(f"{at},{node},nvlink,gpu0/nvlink-{link},{counter},{value}")
+    late = lines.pop(300)
+    lines += [late, lines[500], f"{START.isoformat()},calc-03,nvlink,gpu0/nvlink-0,replay,many"]
+    lines.append(f"{START.isoformat()},,nvlink,gpu0/nvlink-0,replay,{chance.randrange(9)}")
+    folder = tmp_path_factory.mktemp("halls") / DROP
+    folder.mkdir()
+    for name, nodes in (("a.csv", ("", *NODES[:4])), ("b.csv", NODES[4:])):
+        mine = [line for line in lines if line.split(",")[1] in nodes]
+        (folder / name).write_text("\n".join([HEADER, *mine]) + "\n", encoding="utf-8")
+    (folder / "drop.yaml").write_text('cluster: "alder"\n', encoding="utf-8")
+    return folder
+
+
+def diagnosed(home: Path, hall: Path, most: int, **changes: str) -> Settings:
+    settings = Settings(root=ROOT, home=home, shard_readings=most)
+    settings = replace(settings, **changes)  # type: ignore[arg-type]
+    diagnose_without_dagster(settings, hall)
+    return settings
+
+
+@pytest.fixture(scope="module")
+def whole(hall: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return diagnosed(tmp_path_factory.mktemp("whole"), hall, 10**6)
+
+
+@pytest.fixture(scope="module")
+def by_nodes(hall: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    return diagnosed(tmp_path_factory.mktemp("nodes"), hall, 1)
+
+
+def rows_sha256(settings: Settings, table: str) -> str:
+    with session() as connection:
+        assert lake.attach(connection, settings.lake, table, DROP)
+        rows = connection.execute(f"from {table}").fetchall()
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+def judged(settings: Settings) -> dict[str, str]:
+    return {name: table_sha256(settings, name, DROP) for name in JUDGED}
+
+
+@pytest.mark.parametrize("most", [READINGS_OF_A_NODE, 3 * READINGS_OF_A_NODE + 1])
+def test_any_number_of_shards_gives_the_same_rows_and_findings(
+    hall: Path, whole: Settings, tmp_path: Path, most: int
+) -> None:
+    cut = diagnosed(tmp_path, hall, most)
+    assert len(lake.parts_of(cut.lake, "link_counters", DROP)) > 1
+    assert rows_sha256(cut, "link_counters") == rows_sha256(whole, "link_counters")
+    assert judged(cut) == judged(whole)
+    accused = {one.isolated_component for one in load_incidents(cut, DROP) if one.needs_ticket}
+    assert accused == {"calc-04:gpu0/nvlink-1"}
+    assert reading_account(cut, DROP) == reading_account(whole, DROP)
+    assert reading_account(cut, DROP).balances
+
+
+def test_a_rerun_finds_its_shards_again(by_nodes: Settings) -> None:
+    before = judged(by_nodes), table_sha256(by_nodes, "link_counters", DROP)
+    result = sharded_counters.count_in_shards(by_nodes, DROP, lambda _: None)
+    assert result.figures["shards_found_again"] == result.figures["shards"] == len(NODES) + 1
+    assert (judged(by_nodes), table_sha256(by_nodes, "link_counters", DROP)) == before
+
+
+def test_what_grew_is_counted_and_the_rest_is_found_again(hall: Path, tmp_path: Path) -> None:
+    drop = shutil.copytree(hall, tmp_path / DROP)
+    settings = diagnosed(tmp_path / "home", drop, 1)
+    with (drop / "b.csv").open("a", encoding="utf-8") as out:
+        out.write(
+            f"{(START + timedelta(hours=1)).isoformat()},calc-06,nvlink,gpu0/nvlink-0,replay,9\n"
+        )
+    ingest_stage(settings, DROP, drop, NOW)
+    figures = link_counters_stage(settings, DROP).figures
+    # The hash of its file stands in every reading: all nodes of that file are counted anew.
+    assert (figures["shards"], figures["shards_found_again"]) == (8, 5)
+
+
+class Breaking(LocalEngine):
+    """Loses the shard of one node, as a worker that is killed again and again would."""
+
+    def map(self, work, items, **said):  # type: ignore[no-untyped-def]
+        done = super().map(work, items, **said)
+        return [
+            Done(one.number, None, "its worker was killed 3 times") if one.number == 5 else one
+            for one in done
+        ]
+
+
+@pytest.fixture
+def broken(hall: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(sharded_counters, "open_engine", lambda _: Breaking())
+    return diagnosed(tmp_path, hall, 1)
+
+
+def test_one_bad_shard_is_reported_and_the_rest_is_judged(
+    broken: Settings, whole: Settings
+) -> None:
+    settings = broken
+    (failed,) = failed_shards(settings, DROP)
+    assert failed.nodes == NodeRange("calc-04", "calc-04")
+    account = reading_account(settings, DROP)
+    assert account.balances
+    assert account.uncounted == READINGS_OF_A_NODE
+    (summary,) = summarise(settings, [DROP]).drops
+    assert summary.problems[0] == (
+        "nodes calc-04 could not be counted (its worker was killed 3 times): their links are unknown; run the drop again"
+    )
+    with session() as connection:
+        assert lake.attach(connection, settings.lake, "link_counters", DROP)
+        nodes = connection.execute("select distinct node from link_counters order by 1").fetchall()
+    assert [node for (node,) in nodes] == ["", *(node for node in NODES if node != "calc-04")]
+    assert not [one for one in load_incidents(settings, DROP) if one.needs_ticket]
+    assert len(load_incidents(whole, DROP)) > 0
+
+
+def test_a_drop_with_a_bad_shard_is_run_again_and_then_whole(
+    broken: Settings, hall: Path, whole: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = broken
+    assert not ledger_says_processed(settings)
+    monkeypatch.setattr(sharded_counters, "open_engine", lambda _: LocalEngine())
+    diagnose_without_dagster(settings, hall)
+    assert ledger_says_processed(settings)
+    assert judged(settings) == judged(whole)
+
+
+def ledger_says_processed(settings: Settings) -> bool:
+    return bool(Ledger(settings.ledger).drop(DROP).processed_sha256)
+
+
+def test_readings_that_changed_on_disk_are_not_counted(hall: Path, tmp_path: Path) -> None:
+    settings = diagnosed(tmp_path, hall, 1)
+    part = lake.parts_of(settings.lake, "raw_telemetry", DROP)[3]
+    part.write_bytes(part.read_bytes()[:-200])
+    result = sharded_counters.count_in_shards(settings, DROP, lambda _: None)
+    (failed,) = result.failed
+    assert (failed.part, failed.nodes) == (3, NodeRange("calc-02", "calc-02"))
+    assert "not those that were written" in failed.problem
+    assert result.figures["shards_found_again"] == len(NODES)
+
+
+counts = st.lists(st.integers(1, 50), min_size=1, max_size=40)
+
+
+@given(counts, st.integers(1, 120))
+def test_ranges_hold_every_node_once_in_order(readings: list[int], most: int) -> None:
+    nodes = [(f"n{number:03d}", count) for number, count in enumerate(readings)]
+    ranges = node_ranges(nodes, most)
+    held = [[n for n in nodes if one.first <= n[0] <= one.last] for one in ranges]
+    assert [node for part in held for node in part] == nodes
+    assert all(len(part) == 1 or sum(count for _, count in part) <= most for part in held)
