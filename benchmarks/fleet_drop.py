@@ -19,6 +19,7 @@ from fabric_pipeline.settings import Settings, load_settings
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.duck import session
 from fabric_pipeline.workflows.drop_stages import ingest_stage
+from fabric_pipeline.workflows.shards import node_ranges
 
 DROP = "fleet"
 FILE = "counters.csv"
@@ -77,7 +78,7 @@ def settings_of(home: Path) -> Settings:
 
 
 def generate(fleet: Fleet, home: Path) -> Path:
-    """Make the drop in the lake of `home`; returns the Parquet file with the readings."""
+    """Make the drop in the lake of `home`, its readings in shards; returns what stands for them."""
     settings = settings_of(home)
     folder = home / "source"
     folder.mkdir(parents=True)
@@ -92,21 +93,30 @@ def generate(fleet: Fleet, home: Path) -> Path:
         encoding="utf-8",
     )
     ingest_stage(settings, DROP, folder, READ_AT)
+    per_node = fleet.series // fleet.nodes * fleet.steps
+    ranges = node_ranges(
+        [(_node(n), per_node) for n in range(fleet.nodes)], settings.shard_readings
+    )
+    rows = [readings_sql(fleet, int(one.first[4:]), int(one.last[4:]) + 1) for one in ranges]
     with closing(session()) as connection:
-        connection.execute("set preserve_insertion_order = true")
-        return lake.write_table(
-            connection, readings_sql(fleet), settings.lake, "raw_telemetry", DROP
-        ).path
+        if len(rows) == 1:
+            lake.write_table(connection, rows[0], settings.lake, "raw_telemetry", DROP)
+        else:
+            said = {"nodes": ranges, "refused_of_parts": [0] * len(rows)}
+            lake.write_parts(connection, rows, settings.lake, "raw_telemetry", DROP, said)
+    return lake.head_path(settings.lake, "raw_telemetry", DROP)
 
 
-def readings_sql(fleet: Fleet) -> str:
-    """The rows of raw_telemetry, scrape by scrape.
+def readings_sql(fleet: Fleet, first: int = 0, end: int | None = None) -> str:
+    """The rows of raw_telemetry of the nodes from number `first` to before `end`, scrape by scrape.
 
     Most counters stand still from first to last. A noisy one drizzles, bursts for a quarter of an hour,
     or was reset in between; those of bytes move all the time.
     """
     names = ", ".join(f"'{name}'" for name in COUNTERS[: fleet.counters])
     per_node = fleet.links * fleet.counters * _GPUS_PER_NODE
+    begin = first * per_node
+    held = (fleet.series if end is None else min(end * per_node, fleet.series)) - begin
     made = f"""
     with series as (
         select s, printf('node%05d', s // {per_node}) as node, [{names}][s % {fleet.counters} + 1] as counter,
@@ -114,9 +124,10 @@ def readings_sql(fleet: Fleet) -> str:
             hash(s // {fleet.counters}, 1) % 1000000 < {fleet.noisy * 1e6} as is_noisy, counter in ('rx_bytes', 'tx_bytes') as is_traffic,
             (hash(s, 2) % 3)::int as form, (hash(s, 3) % 1000) / 1000 as chance, (hash(s, 4) % {fleet.steps})::bigint as turn,
             if(hash(s, 5) % 10 = 0, (hash(s, 6) % 100000)::bigint, 0) as base
-        from range({fleet.series}) r(s)
+        from range({begin}, {begin + held}) r(s)
     ), readings as (
-        select i + 1 as entry, i // {fleet.series} as step, series.* from range({fleet.readings}) r(i) join series on s = i % {fleet.series}
+        select step * {fleet.series} + s + 1 as entry, step, series.*
+        from (select i // {held} as step, {begin} + i % {held} as s from range({held * fleet.steps}) r(i)) join series using (s)
     ), valued as (
         select *, to_timestamp({int(START.timestamp())} + step * {fleet.interval_s}) as ts, base + case
             when is_traffic then step * 1000000007 + hash(s, step) % 1000000000

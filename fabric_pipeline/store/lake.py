@@ -179,10 +179,13 @@ def pending_table(
 
 
 def write_file(con: duckdb.DuckDBPyConnection, relation: str, path: Path) -> int:
-    """Write a relation (a table or view name, or a SELECT) as one Parquet file; returns its rows."""
+    """Write a relation (a table or view name, or a SELECT) as one Parquet file; returns its rows.
+
+    Version 2 writes numbers as steps: a third smaller for lines and times, and no dearer.
+    """
     source = quoted(relation) if relation.isidentifier() else f"(\n{relation}\n)"
     rows = con.execute(
-        f"COPY (SELECT * FROM {source}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+        f"COPY (SELECT * FROM {source}) TO {literal(str(path))} (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v2)"
     ).fetchall()
     return int(rows[0][0])
 
@@ -247,16 +250,14 @@ def attach_drops(
 def scan_all(lake: Path, table: str) -> str:
     """The SELECT over all drops of a table, by an absolute path that holds wherever it is read."""
     folder = _table_folder(lake.resolve(), table)
-    listed = [
-        head.parent.name.removeprefix("drop=")
-        for head in sorted(folder.glob(f"drop=*/{PARTS_FILE}"))
-    ]
+    heads = {drop: file for drop, file, _ in _partitions(lake, table)}
+    listed = sorted(drop for drop, file in heads.items() if file == PARTS_FILE)
     files = [
         literal(glob_safe(str(path)))
         for drop in listed
         for path in parts_of(lake.resolve(), table, drop)
     ]
-    if len(listed) < len(drops_of(lake, table)):
+    if len(listed) < len(heads):
         files.append(literal(f"{glob_safe(str(folder))}/drop=*/{PART_FILE}"))
     return (
         f"SELECT * FROM read_parquet([{', '.join(files)}], union_by_name = true, "
@@ -283,7 +284,7 @@ def drops_of(lake: Path, table: str) -> list[str]:
 
 def written_at(lake: Path, table: str) -> dict[str, int]:
     """Drop -> when its partition of a table was written, in nanoseconds; in no order."""
-    return dict(_partitions(lake, table))
+    return {drop: at for drop, _, at in _partitions(lake, table)}
 
 
 def tables_of(lake: Path) -> list[str]:
@@ -293,8 +294,11 @@ def tables_of(lake: Path) -> list[str]:
     return [name for name in names if next(_partitions(lake, name), None) is not None]
 
 
-def _partitions(lake: Path, table: str) -> Iterator[tuple[str, int]]:
-    """Paths as texts: as objects they would cost ten times as much over a long history."""
+def _partitions(lake: Path, table: str) -> Iterator[tuple[str, str, int]]:
+    """Drop, name of the file that stands for its partition, and when that was written.
+
+    Paths are texts here: as objects they would cost ten times as much over a long history.
+    """
     folder = _table_folder(lake, table)
     try:
         names = [entry.name for entry in os.scandir(folder) if entry.name.startswith("drop=")]
@@ -306,7 +310,7 @@ def _partitions(lake: Path, table: str) -> Iterator[tuple[str, int]]:
                 found = os.stat(f"{folder}/{name}/{file}")  # noqa: PTH116
             except OSError:
                 continue
-            yield name.removeprefix("drop="), found.st_mtime_ns
+            yield name.removeprefix("drop="), file, found.st_mtime_ns
             break
 
 
@@ -317,6 +321,18 @@ def remove(lake: Path, table: str, drop: str) -> bool:
         return False
     shutil.rmtree(folder)
     return True
+
+
+def remove_rows(lake: Path, table: str, drop: str) -> None:
+    """Remove the rows of a partition and leave what else is kept in its folder."""
+    head = head_path(lake, table, drop)
+    parts = [part for part in head.parent.glob("*.parquet") if _is_part(part.name)]
+    for path in (head, head.with_name(PART_FILE), *parts):
+        path.unlink(missing_ok=True)
+
+
+def _is_part(name: str) -> bool:
+    return name == PART_FILE or _PART_NAME.fullmatch(name) is not None
 
 
 def sweep(lake: Path, drop: str) -> None:

@@ -17,6 +17,7 @@ from functools import cache as cached
 from pathlib import Path
 from typing import Any
 
+from fabric_pipeline.detect.counting.count import count_links
 from fabric_pipeline.engine.choose import open_engine
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.incidents.record import IncidentRecord
@@ -34,7 +35,7 @@ from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.expired import refuse_expired
-from fabric_pipeline.workflows.ingest import FileReport, counted_readings, ingest
+from fabric_pipeline.workflows.ingest import FileReport, ingest, machines_apart
 from fabric_pipeline.workflows.shards import NodeRange, failed_shards, node_ranges
 from fabric_pipeline.workflows.staged_shards import aside_of
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
@@ -114,8 +115,11 @@ def link_counters_stage(settings: Settings, drop_id: str, tell: Tell = silent) -
     if len(lake.parts_of(settings.lake, "raw_telemetry", drop_id)) > 1 or settings.engine == "dask":
         return _counted_in_shards(settings, drop_id, tell)
     with drop_tables(settings, drop_id, ["raw_telemetry"]) as connection:
-        with counted_readings(connection) as rows:
-            result = _write_streamed(connection, settings, "link_counters", drop_id, rows)
+
+        def write(rows: str) -> StageResult:
+            return _write_streamed(connection, settings, "link_counters", drop_id, rows)
+
+        result = count_links(connection, write, machines_apart(connection))
         if result.violations:
             return result
         read, refused = (
@@ -184,12 +188,15 @@ def straggler_stage(settings: Settings, drop_id: str) -> StageResult:
 def correlation_stage(settings: Settings, drop_id: str) -> StageResult:
     """Spikes and stragglers -> straggler_correlations."""
     from fabric_pipeline.workflows import diagnose as stages
+    from fabric_pipeline.workflows.shard_series import attach_series
 
     needed = [
         "link_counters", "collective_timings", "fabric_topology", "stragglers", "spike_detections", "fabric_events",
     ]  # fmt: skip
     with drop_tables(settings, drop_id, needed) as connection:
-        stages.correlation_stage(connection, drop_id, topology_of(connection))
+        is_summed_up = attach_series(connection, settings, drop_id)
+        topology = topology_of(connection)
+        stages.correlation_stage(connection, drop_id, topology, is_summed_up=is_summed_up)
         return write_checked(connection, settings, "straggler_correlations", drop_id)
 
 

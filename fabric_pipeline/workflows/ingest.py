@@ -6,21 +6,19 @@ to quarantined_telemetry. A bad file never stops the others. Judging starts in `
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import accumulate, groupby
 from typing import Any
 
-from fabric_pipeline.detect.counting.count import counted_links
+from fabric_pipeline.detect.counting import count as counting
 from fabric_pipeline.detect.counting.counters_sql import UNNAMED_SQL
 from fabric_pipeline.model.captures import machines
 from fabric_pipeline.model.progress import Moment, Tell, silent
 from fabric_pipeline.model.records import ReadResult, Run, TopologyPart, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
-from fabric_pipeline.sources.base import SourceFile
+from fabric_pipeline.sources.base import Hear, SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp
 from fabric_pipeline.sources.drop_meta import DROP_YAML
 from fabric_pipeline.sources.normalized.topology import TopologyReader
@@ -132,8 +130,10 @@ def _read_files(
         for stamp, match in files:
             number = len(done.files)
             words = f"reading {stamp.name}"
-            tell(Moment(words, "read", number, len(pending), begins[number], begins[-1]))
+            begun = Moment(words, "read", number, len(pending), begins[number], begins[-1])
+            tell(begun)
             file = drop.source(stamp, known_nodes, ParquetFile)
+            file.hear = _hearing(tell, begun, stamp)
             report, result = _read_file(connection, file, stamp, match, latest, apart)
             done.files.append(report)
             _keep(done, stamp.name, result)
@@ -141,8 +141,29 @@ def _read_files(
                 result.topology.source = stamp.name
                 parts.append(result.topology)
                 known_nodes |= {str(n["node"]) for n in result.topology.nodes}
-    done.problems += apart.problems if apart else []
+    done.problems += apart.end() if apart else []
     return parts
+
+
+def _hearing(tell: Tell, begun: Moment, stamp: FileStamp) -> Hear:
+    """What a file calls while it is gone through in pieces; `begun` is the moment before it.
+
+    Bytes of the first of two passes are not done, so they are counted apart: as soon as they were taken
+    for done, the time left would lack the second pass. Of a small file in a large drop none are told.
+    """
+
+    def hear(size: int, words: str) -> None:
+        if not words:
+            tell(replace(begun, size=begun.size + min(size, stamp.size)))
+            return
+        told = replace(begun, words=f"{begun.words}, {words}")
+        is_most = 2 * stamp.size >= begun.of_size
+        if is_most:
+            whole = stamp.size if size else 0
+            told = replace(told, work=f"{words}, {stamp.name}", size=size, of_size=whole)
+        tell(told)
+
+    return hear
 
 
 def _set_apart(connection: Any, drop: Drop, done: Ingested) -> None:
@@ -169,9 +190,12 @@ def _keep(done: Ingested, name: str, result: ReadResult) -> None:
 
 def count_links(connection: Any) -> None:
     """Make link_counters from raw_telemetry in the connection."""
-    with counted_readings(connection) as rows:
+
+    def keep(rows: str) -> None:
         made = TABLES["link_counters"].cast_sql(f"({rows})")
         connection.execute(f"create or replace temp table link_counters as {made}")
+
+    counting.count_links(connection, keep, machines_apart(connection))
 
 
 def machines_apart(connection: Any) -> dict[str, str]:
@@ -180,13 +204,6 @@ def machines_apart(connection: Any) -> dict[str, str]:
     formats = {file: form for file, form, _, _ in unnamed}
     devices = [(file, uuid) for file, _, uuid, _ in unnamed]
     return machines(formats, devices, {file for file, *_, is_bare in unnamed if is_bare})
-
-
-@contextmanager
-def counted_readings(connection: Any) -> Iterator[str]:
-    """A SELECT of the rows of link_counters from raw_telemetry, texts as codes, valid inside the context."""
-    with counted_links(connection, machines_apart(connection)) as counted:
-        yield counted
 
 
 def _recognised(drop: Drop, stamp: FileStamp, done: Ingested) -> Match:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fabric_pipeline.detect.counting.count import counted_links
+from fabric_pipeline.detect.counting.count import count_links
 from fabric_pipeline.detect.spikes.series import summarise
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.validation import Violation, validate
@@ -81,8 +81,11 @@ def _made(
 ) -> tuple[dict[str, Path], list[Violation]]:
     table = TABLES["link_counters"]
     files = {name: folder / f"{name}.parquet" for name in ("part", "series", "increments")}
-    with counted_links(connection, machines) as rows:
-        write_file(connection, table.coded_sql(f"({rows})"), files["part"])
+
+    def write(rows: str) -> int:
+        return write_file(connection, table.coded_sql(f"({rows})"), files["part"])
+
+    count_links(connection, write, machines)
     attach_file(connection, files["part"], table.name)
     if violations := validate(connection, table, table.name):
         return {}, violations

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,11 +33,13 @@ class NodeRange(NamedTuple):
 def node_ranges(readings: Sequence[tuple[str, int]], most: int) -> list[NodeRange]:
     """Ranges over (node, readings) in the order of nodes, each of at most `most` readings or of one node.
 
-    One range for all when there are no more. The same nodes and readings give the same ranges, whatever
-    works on them.
+    One range for all when there are no more; several are about equal, so that no worker waits for the
+    last. The same nodes and readings give the same ranges, whatever works on them.
     """
     ranges: list[NodeRange] = []
-    held = 0
+    held, total = 0, sum(count for _, count in readings)
+    even = ceil(total / ceil(total / most)) + max(count for _, count in readings) if total else most
+    most = min(most, even)
     for node, count in readings:
         if ranges and held + count <= most:
             ranges[-1] = NodeRange(ranges[-1].first, node)

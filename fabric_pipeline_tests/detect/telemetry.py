@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fabric_pipeline.detect.counting.count import counted_links
+from fabric_pipeline.detect.counting.count import count_links
 from fabric_pipeline.detect.counting.counters_sql import catalogue_sql
 from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.schemas.registry import TABLES
@@ -74,9 +74,12 @@ def count(connection: Any, rows: Iterable[Row]) -> list[Row]:
 
 def count_readings(connection: Any, machines: Mapping[str, str] | None = None) -> None:
     """Make link_counters from the readings in the connection."""
-    with counted_links(connection, machines) as counted:
-        rows = TABLES["link_counters"].cast_sql(f"({counted})")
-        connection.execute(f"create or replace temp table link_counters as {rows}")
+
+    def keep(rows: str) -> None:
+        made = TABLES["link_counters"].cast_sql(f"({rows})")
+        connection.execute(f"create or replace temp table link_counters as {made}")
+
+    count_links(connection, keep, machines)
 
 
 def put_timings(connection: Any, rows: Iterable[Row]) -> None:

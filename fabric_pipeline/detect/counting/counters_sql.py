@@ -89,19 +89,32 @@ def _columns(names: tuple[str, ...], prefix: str = "") -> str:
 
 
 def combined_sql(same: Mapping[str, str]) -> str:
-    """count_combined: every combination of series and look, with what tells whether its series is plain."""
-    varying = _columns(tuple(name for name in (*_KEY, *_LOOK) if name not in same)) or "true"
+    """count_combined: every combination of series and look, with what tells whether its series is plain.
+
+    Spellings of a counter are grouped by first, because there are few and comparing them row by row is dear.
+    """
+    names = tuple(name for name in (*_KEY, *_LOOK) if name not in same)
+    varying = _columns(names) or "true"
     columns = [
         f'{same[name]} as "{name}"' if name in same else f'"{name}"' for name in (*_KEY, *_LOOK)
     ]
     formats = "min(format) as first_format, max(format) as last_format"
     if "format" in same:
-        formats = f"{same['format']} as first_format, first_format as last_format"
+        formats = f"{same['format']} as first_format, {same['format']} as last_format"
+    told_formats = (
+        formats
+        if "format" in same
+        else "min(first_format) as first_format, max(last_format) as last_format"
+    )
     return f"""
     create or replace temp table count_combined as
-    select {", ".join(columns)}, any_value("drop") as "drop", any_value(file_sha256) as file_sha256, count(*) as readings, count(value) as values,
-        {formats}, min(counter_text) as first_text, max(counter_text) as last_text
-    from count_accepted group by {varying}
+    select {", ".join(columns)}, any_value("drop") as "drop", any_value(file_sha256) as file_sha256, sum(readings) as readings, sum(values) as values,
+        {told_formats}, min(counter_text) as first_text, max(counter_text) as last_text
+    from (
+        select {_columns((*names, "counter_text"))}, any_value("drop") as "drop", any_value(file_sha256) as file_sha256, count(*) as readings,
+            count(value) as values, {formats}
+        from count_accepted group by {_columns((*names, "counter_text"))}
+    ) group by {varying}
     """
 
 
@@ -196,8 +209,15 @@ def others_sql(machines: Mapping[str, str]) -> str:
     """
 
 
+# Whether the readings follow each other in time as they were read: then no series has one out of order.
+IN_TIME_SQL = """
+select count(*) = count(ts) and not coalesce(bool_or(ts < before_ts or entry <= before), false)
+from (select ts, entry, lag(ts) over () as before_ts, lag(entry) over () as before from count_accepted)
+"""
+
+
 def rows_sql(same: Mapping[str, str], *, has_others: bool) -> str:
-    """The rows in the order of the table, each beside the one before it. No text goes through the sort."""
+    """The rows in the order of the table. No text goes through the sort."""
     varying = [name for name in (*_KEY, *_LOOK) if name not in same]
     at_place = " and ".join(f"r.{name} is not distinct from p.{name}" for name in varying) or "true"
     other = "o.entry is not null as is_other, coalesce(o.is_elsewhere, false) as is_elsewhere"
@@ -207,14 +227,19 @@ def rows_sql(same: Mapping[str, str], *, has_others: bool) -> str:
     carried = [f'p."c_{name}" as "{name}"' for name in _CODED if name not in same]
     carried += [f"p.{name}" for name in ("lane", "socket") if name not in same]
     return f"""
-    create or replace temp table count_rows as
-    select *, row_number() over () as place, lag(series) over () as last_series, lag(ts) over () as last_ts, lag(value) over () as last_value,
-        lag(entry) over () as last_entry
-    from (
         select p.series, p.places, p.has_ceiling, r.entry, r.ts, r.value, r.line, {", ".join([other, *carried])}
         from count_accepted r join count_places p on {at_place} {others}
         order by p.series, is_other desc, r.ts nulls first, r.entry
-    )
+    """
+
+
+def kept_rows_sql(rows: str) -> str:
+    """count_rows: the rows, each beside the one before it, kept because they are looked at several times."""
+    return f"""
+    create or replace temp table count_rows as
+    select *, row_number() over () as place, lag(series) over () as last_series, lag(ts) over () as last_ts, lag(value) over () as last_value,
+        lag(entry) over () as last_entry
+    from ({rows})
     """
 
 
@@ -228,14 +253,16 @@ select series, has_no_clock from count_series where not is_plain
 # A view of the rows with the columns that repeat, so that the rules need not know which those are.
 
 
-def told_sql(same: Mapping[str, str]) -> str:
-    """count_told: count_rows with every column."""
+def told_sql(same: Mapping[str, str], rows: str = "count_rows") -> str:
+    """count_told: the rows with every column."""
     fixed = [
         f'{value}{f"::{_code(name)}" if name in _CODED else ""} as "{name}"'
         for name, value in same.items()
         if name != "format"
     ]
-    return f"create or replace temp view count_told as select {', '.join(['*', *fixed])} from count_rows"
+    return (
+        f"create or replace temp view count_told as select {', '.join(['*', *fixed])} from {rows}"
+    )
 
 
 # All the rules for the rows of those series; `place` is their place in the whole table.
@@ -264,9 +291,17 @@ select r.* exclude (last_series, last_ts, last_value, last_entry), coalesce(m.is
     case when m.place is not null then m.previous_ts when last_series = series then last_ts end as previous_ts
 from count_told r left join count_mended m using (place) order by r.place
 """
-_TIDY_ROWS = """
-select * exclude (last_series, last_ts, last_value, last_entry), false as is_duplicate, false as is_out_of_order, false as is_aside,
+_NOTHING_ASIDE = "false as is_duplicate, false as is_out_of_order, false as is_aside"
+_TIDY_ROWS = f"""
+select * exclude (last_series, last_ts, last_value, last_entry), {_NOTHING_ASIDE},
     case when last_series = series then last_value end as previous, case when last_series = series then last_ts end as previous_ts
+from count_told
+"""
+# Rows that are in time are counted as they come out of the sort, unless two of a series are of one moment.
+TWICE = "two readings of one series at one moment"
+_STREAMED_ROWS = f"""
+select * exclude (last_ts, last_value) replace (case when place > places + 1 and last_ts = ts then error('{TWICE}') else place end as place),
+    {_NOTHING_ASIDE}, case when place > places + 1 then last_value end as previous, case when place > places + 1 then last_ts end as previous_ts
 from count_told
 """
 MENDED_ROWS_SQL = f"create or replace temp table count_mended_rows as {_MENDED_ROWS}"
@@ -276,14 +311,23 @@ TABLES_MADE = (
 )  # fmt: skip
 
 
-def link_counters_sql(is_tidy: bool) -> str:
+def streamed_rows_sql(rows: str) -> str:
+    """The rows, each beside the one before it, for `told_sql`; not kept."""
+    return f"(select *, row_number() over () as place, lag(ts) over () as last_ts, lag(value) over () as last_value from ({rows}))"
+
+
+ROWS = {"streamed": _STREAMED_ROWS, "tidy": _TIDY_ROWS, "mended": "select * from count_mended_rows"}
+
+
+def link_counters_sql(way: str) -> str:
     """The rows of link_counters in their order, from the tables of the statements above.
+
+    `way` is a key of `ROWS`. `streamed` fails with `TWICE` where it must not be gone.
 
     A reading from the future cannot be put in order beside others, so it counts nothing; where all
     readings of a series are such, they are counted in their order, without a time span. Texts come as
     codes (ENUM), which casts and Parquet turn into texts.
     """
-    rows = _TIDY_ROWS if is_tidy else "select * from count_mended_rows"
     return f"""
     with counted as (
         select *, place - places as sample, quality = 'clock_skew' as is_skewed,
@@ -291,7 +335,7 @@ def link_counters_sql(is_tidy: bool) -> str:
             value < previous as is_drop,
             value < previous and not has_ceiling and previous >= 0.9 * {_RANGE_32_BIT} and previous < {_RANGE_32_BIT}
                 and value < 0.1 * {_RANGE_32_BIT} as is_wrap
-        from ({rows})
+        from ({ROWS[way]})
     )
     select "drop", node, interface, lane, link_type, counter, kind, scope, sample, ts, value,
         case when kind = 'delta' then case when not is_duplicate then value end

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fabric_pipeline.detect.counting import counters_sql
+from fabric_pipeline.detect.counting.count import count_links
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.validation import validate
 from fabric_pipeline_tests.detect.telemetry import (
@@ -64,6 +65,69 @@ def test_the_short_way_and_all_the_rules_agree(
     monkeypatch.setattr(counters_sql, "UNTIDY_SQL", ALL_SERIES)
     assert count(connection, rows) == short
     assert validate(connection, TABLES["link_counters"], "link_counters") == []
+
+
+def scraped(seed: int) -> list[Row]:
+    """Readings as a monitor scrapes them, moment by moment: wraps, resets, ceilings, gauges, nothing aside."""
+    chance = random.Random(seed)  # noqa: S311
+    values = {number: chance.choice([0, 5, 2**32 - 40]) for number in range(9)}
+    rows = []
+    for step in range(12):
+        for number, value in values.items():
+            values[number] = chance.choice([value, value, value + 7, (value + 60) % 2**32, 0])
+            name = ("replay", "tx_wait", "width", "recovery")[number % 4]
+            quality = "saturated" if value == 5 and name == "replay" else "ok"
+            one = reading(
+                name, value, 30.0 * step, len(rows) + 1, interface=f"gpu0/nvlink-{number}"
+            )
+            rows.append(one | {"quality": quality})
+    return rows
+
+
+def ways(connection: Any, rows: list[Row]) -> list[str]:
+    """Which ways were gone, in turn."""
+    count(connection, rows)
+    gone = []
+
+    def note(sql: str) -> None:
+        gone.append("streamed" if counters_sql.TWICE in sql else "kept")
+        connection.execute(sql).fetchall()
+
+    count_links(connection, note)
+    return gone
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_readings_in_time_are_counted_out_of_the_sort_as_all_the_rules_count_them(
+    connection: Any, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rows = scraped(seed)
+    assert ways(connection, rows) == ["streamed"]
+    streamed = count(connection, rows)
+    assert {row["quality"] for row in streamed} >= {"ok", "reset"}
+    monkeypatch.setattr(counters_sql, "IN_TIME_SQL", "select false")
+    assert count(connection, rows) == streamed
+    monkeypatch.setattr(counters_sql, "UNTIDY_SQL", ALL_SERIES)
+    assert count(connection, rows) == streamed
+
+
+def test_two_readings_of_one_moment_are_found_while_counting_and_counted_by_all_the_rules(
+    connection: Any,
+) -> None:
+    rows = scraped(1)
+    rows.insert(20, {**rows[19], "value": 999.0})
+    assert ways(connection, rows) == ["streamed", "kept"]
+    found = [row["value"] for row in count(connection, rows) if row["quality"] == "duplicate"]
+    assert found == [min(999.0, rows[19]["value"])]  # the greater of the two is kept
+
+
+@pytest.mark.parametrize("changes", [{"ts": None}, {"ts": at(-900)}])
+def test_a_reading_without_time_or_before_the_last_one_is_not_in_time(
+    connection: Any, changes: Row
+) -> None:
+    rows = scraped(2)
+    rows[50] |= changes
+    assert ways(connection, rows) == ["kept"]
 
 
 def test_columns_that_repeat_are_counted_as_if_they_did_not(
