@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import codecs
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,11 @@ def stage_counters(
         return
     if file.starts_with(codecs.BOM_UTF16_LE) or file.starts_with(codecs.BOM_UTF16_BE):
         with clean_copy(file.path) as path_of_copy:
-            _Pieces(connection, layout, said, is_marked=True).stage(path_of_copy)
+            pieces = _Pieces(connection, layout, said, is_marked=True)
+            pieces.stage(path_of_copy, lambda _: None)  # its bytes are not those of the file
         return
-    _Pieces(connection, layout, said, is_marked=False).stage(file.path)
+    pieces = _Pieces(connection, layout, said, is_marked=False)
+    pieces.stage(file.path, lambda size: file.hear(size, ""))
 
 
 def _insert(connection: Any, rows: str, head: Sequence[Any], said: Sequence[Any]) -> None:
@@ -64,11 +66,11 @@ class _Pieces:
         self._before = 0
         self._has_header = layout.container == "csv"
 
-    def stage(self, path: Path) -> None:
+    def stage(self, path: Path, gone_through: Callable[[int], None]) -> None:
         """Stage piece by piece; the header is the first line with content."""
         with tempfile.TemporaryDirectory(prefix="fabric-") as folder:
             piece = Path(folder) / "piece.txt"
-            for data in whole_lines(path, _PIECE):
+            for data in whole_lines(path, _PIECE, gone_through):
                 is_as_it_was = write_clean(data, piece) and not self._is_marked
                 if not (is_as_it_was and self._is_even(data) and self._by_columns(piece)):
                     self._by_lines(piece)

@@ -25,10 +25,10 @@ from fabric_pipeline.detect.stragglers.evaluate import Straggler, find_straggler
 from fabric_pipeline.detect.stragglers.series import latency_series
 from fabric_pipeline.diagnose.correlate import (
     DEFAULT_STEP_S,
-    INCREMENTS_SQL,
-    STEP_SQL,
     Correlation,
     correlate,
+    increments_sql,
+    step_sql,
 )
 from fabric_pipeline.diagnose.diagnose import PORT_LINKS
 from fabric_pipeline.diagnose.evidence import Evidence
@@ -146,16 +146,23 @@ def straggler_stage(connection: Any, drop_id: str) -> list[Straggler]:
     return stragglers
 
 
-def correlation_stage(connection: Any, drop_id: str, topology: Topology) -> list[Correlation]:
-    """Spikes, stragglers, counters, timings and topology -> straggler_correlations."""
+def correlation_stage(
+    connection: Any, drop_id: str, topology: Topology, *, is_summed_up: bool = False
+) -> list[Correlation]:
+    """Spikes, stragglers, counters, timings and topology -> straggler_correlations.
+
+    `is_summed_up` says that `error_increments` is there already, so that the few readings with errors need
+    not be looked for among all.
+    """
+    counted = "error_increments" if is_summed_up else "link_counters"
     series = latency_series(connection)
     if not series:  # nothing to lay the errors beside
         _store(connection, "straggler_correlations", [])
         return []
-    step_s = float(connection.execute(STEP_SQL).fetchall()[0][0] or 0.0)
+    step_s = float(connection.execute(step_sql(counted)).fetchall()[0][0] or 0.0)
     found = correlate(
         series,
-        connection.execute(INCREMENTS_SQL).fetchall(),
+        connection.execute(increments_sql(counted)).fetchall(),
         topology,
         step_s,
         waiting_groups(_stragglers(connection)),

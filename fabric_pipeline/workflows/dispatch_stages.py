@@ -13,7 +13,6 @@ from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.incidents.review import verdict
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.dossier_build import build_dossiers
 from fabric_pipeline.workflows.drop_stages import StageResult, load_incidents
 from fabric_pipeline.workflows.publish_ticket import PublishOutcome, publish_approved
 from fabric_pipeline.workflows.table_rows import write_table
@@ -80,6 +79,8 @@ def incidents_for_dossiers(settings: Settings, drop_id: str) -> list[IncidentRec
 
 def dossier_stage(settings: Settings, drop_id: str, at: datetime, run_id: str = "") -> StageResult:
     """incident_records and ticket_drafts -> one folder per incident, and evidence_dossiers."""
+    from fabric_pipeline.workflows.dossier_build import build_dossiers  # loads the whole diagnosis
+
     ledger = Ledger(settings.ledger)
     records = incidents_for_dossiers(settings, drop_id)
     built = build_dossiers(settings, ledger, records, at, run_id=run_id)

@@ -22,7 +22,7 @@ from fabric_pipeline.sources.drop_meta import DROP_YAML
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import glob_safe, literal, scalar
 from fabric_pipeline.store.lake import attach, part_path
-from fabric_pipeline.workflows.drop_stages import load_report
+from fabric_pipeline.workflows.ingest_report import load_report
 
 DROP_FOLDER, DROP_FILE = "drop", "drop.json"
 # All that a diagnosis starts from; every other table is computed from these. Refused readings stand

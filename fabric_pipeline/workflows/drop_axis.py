@@ -16,7 +16,7 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.duck import glob_safe, session
 from fabric_pipeline.store.lake import part_path
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.drop_stages import cluster_of
+from fabric_pipeline.workflows.ingest_report import cluster_of
 
 _TIMED = ("link_counters", "collective_timings")
 _WINDOWS_SQL = """

@@ -22,8 +22,8 @@ from fabric_pipeline.workflows.drop_compare_links import (
 from fabric_pipeline.workflows.drop_compare_model import DropComparison, LinkComparison
 from fabric_pipeline.workflows.drop_compare_rates import counter_changes, link_rates
 from fabric_pipeline.workflows.drop_compare_rows import Differing, differing_links
-from fabric_pipeline.workflows.drop_stages import cluster_of
 from fabric_pipeline.workflows.fabric_view_model import FabricView
+from fabric_pipeline.workflows.ingest_report import cluster_of
 from fabric_pipeline.workflows.present_tables import present_tables
 
 _SPEEDS_SQL = """

@@ -7,7 +7,6 @@ stage that judges, because most who import this module only ask what an earlier 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.model.captures import in_capture_order
 from fabric_pipeline.model.progress import Tell, silent
-from fabric_pipeline.model.records import Run, UnknownFact
 from fabric_pipeline.model.sql import sql_text
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
@@ -35,7 +33,13 @@ from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.expired import refuse_expired
-from fabric_pipeline.workflows.ingest import FileReport, ingest, machines_apart
+from fabric_pipeline.workflows.ingest import ingest, machines_apart
+from fabric_pipeline.workflows.ingest_report import (
+    IngestReport,
+    cluster_of,
+    load_report,
+    save_report,
+)
 from fabric_pipeline.workflows.shards import NodeRange, failed_shards, node_ranges
 from fabric_pipeline.workflows.staged_shards import aside_of
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
@@ -48,7 +52,6 @@ INGEST_TABLES = (
     "fabric_events",
     "fabric_topology",
 )
-_REPORTS_FILE = "ingest_report.json"
 
 
 @dataclass(slots=True)
@@ -60,19 +63,6 @@ class StageResult:
     sha256: str
     violations: list[Violation] = field(default_factory=list)
     figures: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class IngestReport:
-    """What reading the drop said of its files, kept beside the tables for summaries."""
-
-    files: list[FileReport]
-    problems: list[str]
-    unknown: list[UnknownFact]
-    content_sha256: str
-    cluster: str
-    runs: list[Run]
-    conflicts: list[str]
 
 
 def ingest_stage(
@@ -103,7 +93,7 @@ def ingest_stage(
         runs=list(read.runs.values()),
         conflicts=read.topology.conflicts,
     )
-    _save_report(settings, drop_id, report)
+    save_report(settings, drop_id, report)
     return results, report
 
 
@@ -254,28 +244,6 @@ def load_incidents(settings: Settings, drop_id: str) -> list[IncidentRecord]:
     return [IncidentRecord.model_validate_json(row[0]) for row in rows]
 
 
-def cluster_of(settings: Settings, drop_id: str) -> str | None:
-    """The cluster that a drop names, None when what was read of it is no longer kept."""
-    try:
-        return load_report(settings, drop_id).cluster
-    except NotFoundError:
-        return None
-
-
-def load_report(settings: Settings, drop_id: str) -> IngestReport:
-    """What reading the drop said, as `ingest_stage` kept it."""
-    path = _report_path(settings, drop_id)
-    if not path.is_file():
-        raise NotFoundError(f"drop {drop_id} was never read", "run it first: fabric-pipeline run")
-    try:
-        return _report(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError):
-        raise NotFoundError(
-            f"drop {drop_id} was read by another version of the pipeline",
-            "read it again: fabric-pipeline run --force",
-        ) from None
-
-
 @contextmanager
 def drop_tables(settings: Settings, drop_id: str, names: Sequence[str]) -> Iterator[Any]:
     """A connection with these tables of one drop as views, and `drop_files` in the drop's order.
@@ -387,44 +355,3 @@ def _store_incidents(connection: Any, records: Sequence[IncidentRecord]) -> None
         for r in records
     ]  # fmt: skip
     insert_columns(connection, table.name, [(c.name, c.type) for c in table.columns], rows)
-
-
-def _report_path(settings: Settings, drop_id: str) -> Path:
-    return lake.part_path(settings.lake, "raw_telemetry", drop_id).with_name(_REPORTS_FILE)
-
-
-def _save_report(settings: Settings, drop_id: str, report: IngestReport) -> None:
-    path = _report_path(settings, drop_id)
-    body = {
-        "files": [_fields(one) for one in report.files],
-        "problems": report.problems,
-        "unknown": [_fields(one) for one in report.unknown],
-        "content_sha256": report.content_sha256,
-        "cluster": report.cluster,
-        "runs": [_fields(one) for one in report.runs],
-        "conflicts": report.conflicts,
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)  # gone when the table broke a rule
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(
-        json.dumps(body, indent=1, ensure_ascii=False, default=str), encoding="utf-8"
-    )
-    temporary.replace(path)
-
-
-def _report(raw: dict[str, Any]) -> IngestReport:
-    raw["files"] = [FileReport(**one) for one in raw["files"]]
-    raw["unknown"] = [UnknownFact(**one) for one in raw["unknown"]]
-    raw["runs"] = [
-        Run(**{**one, "start": _time(one["start"]), "end": _time(one["end"])})
-        for one in raw["runs"]
-    ]
-    return IngestReport(**raw)
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in value.__slots__}

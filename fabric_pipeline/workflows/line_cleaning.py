@@ -12,7 +12,7 @@ import contextlib
 import io
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -47,11 +47,13 @@ def clean_copy(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def clean_pieces(path: Path, size: int = _PIECE) -> Iterator[tuple[Path, int]]:
+def clean_pieces(
+    path: Path, size: int = _PIECE, gone_through: Callable[[int], None] = lambda _: None
+) -> Iterator[tuple[Path, int]]:
     """A UTF-8 file in scratch copies of some `size` bytes that DuckDB's line scanner can take.
 
-    Each comes with the number of lines before it and is gone when the next one is asked for. Lines
-    are whole and marked as `clean_copy` does.
+    Each comes with the number of lines before it and is gone when the next one is asked for; then
+    `gone_through` hears the bytes up to its end. Lines are whole and marked as `clean_copy` does.
     """
     before = 0
     with tempfile.TemporaryDirectory(prefix="fabric-") as folder, path.open("rb") as handle:
@@ -61,10 +63,16 @@ def clean_pieces(path: Path, size: int = _PIECE) -> Iterator[tuple[Path, int]]:
             write_clean(data, piece)
             yield piece, before
             before += data.count(b"\n")
+            gone_through(handle.tell())
 
 
-def whole_lines(path: Path, size: int) -> Iterator[bytes]:
-    """A file in pieces of some `size` bytes, each of whole lines, without UTF-8's mark in front."""
+def whole_lines(
+    path: Path, size: int, gone_through: Callable[[int], None] = lambda _: None
+) -> Iterator[bytes]:
+    """A file in pieces of some `size` bytes, each of whole lines, without UTF-8's mark in front.
+
+    `gone_through` hears the bytes up to the end of each piece when the next one is asked for.
+    """
     with path.open("rb") as handle:
         if handle.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
             handle.seek(0)
@@ -74,6 +82,7 @@ def whole_lines(path: Path, size: int) -> Iterator[bytes]:
                 while not piece.endswith(b"\n") and (more := handle.readline(_LONGEST)):
                     piece = piece if more[-1:] != b"\n" else piece + b"\n"
             yield piece
+            gone_through(handle.tell())
 
 
 def write_clean(data: bytes, path: Path) -> bool:

@@ -30,8 +30,8 @@ ENDS_SQL = """
 create or replace temp table ends as
 with named as (
     select distinct c.node, c.interface as written, coalesce(a.interface, c.interface) as interface, c.link_type
-    from link_counters c left join alias a on a.node = c.node and a.written = c.interface
-    where c.scope in ('link', 'lane')
+    from (select distinct node, interface, link_type from link_counters where scope in ('link', 'lane')) c
+        left join alias a on a.node = c.node and a.written = c.interface
 )
 select *, split_part(interface, '/', 1) as device from named
 """
@@ -50,8 +50,8 @@ RATES_SQL = f"""
 create or replace temp table rates as
 with series as (
     select node, interface as written, lane, counter, any_value(error_class) as error_class,
-        sum(delta) as events, coalesce(sum(elapsed_s) filter (quality = 'ok' and delta is not null), 0) as seconds,
-        max(ts) filter (delta > 0) as last_error
+        sum(delta) as events, coalesce(sum(case when quality = 'ok' then elapsed_s end), 0) as seconds,
+        max(case when delta > 0 then ts end) as last_error
     from link_counters
     where scope in ('link', 'lane') and counter in ({_ERRORS}) and delta is not null
     group by node, interface, lane, counter
@@ -80,10 +80,14 @@ order by o.incident_id, o.node, o.interface
 """
 TRAFFIC_SQL = f"""
 create or replace temp table traffic as
-with busy as (
+with moving as (
+    -- Two questions, not one with an `or`: so the file gives only the rows of either, not every reading.
+    from link_counters where counter in ({_TRAFFIC}) and delta > 0 and quality = 'ok'
+    union all
+    from link_counters where counter in ({_GAUGES}) and value > 0 and not coalesce(delta, 0) > 0 and quality = 'ok'
+), busy as (
     select node, interface as written, counter, lane, sum(elapsed_s) as seconds
-    from link_counters semi join own o on o.node = link_counters.node and o.written = link_counters.interface
-    where quality = 'ok' and ((counter in ({_TRAFFIC}) and delta > 0) or (counter in ({_GAUGES}) and value > 0))
+    from moving semi join own o on o.node = moving.node and o.written = moving.interface
     group by node, interface, counter, lane
 )
 select node, written, max(seconds) as seconds from busy group by node, written

@@ -49,7 +49,7 @@ def sifted(connection: Any, file: SourceFile, reader: Reader, latest: datetime) 
     def take(result: ReadResult) -> None:
         add_result(connection, file, reader, result, latest)
 
-    said = (file.path, file.name, file.sha256, file.hints, file.open_table, file.seen)
+    said = (file.path, file.name, file.sha256, file.hints, file.open_table, file.hear, file.seen)
     return SiftedFile(*said, connection, wanted, take)
 
 
@@ -80,7 +80,7 @@ class SiftedFile(SourceFile):
         """
         self._count = 0
         with tempfile.TemporaryDirectory(prefix="fabric-") as folder:
-            for piece in whole_lines(self.path, _PIECE):
+            for piece in whole_lines(self.path, _PIECE, lambda size: self.hear(size, "")):
                 start = 0
                 while start < len(piece) and (not self.wanted or needs_all()):
                     end = piece.find(b"\n", start)

@@ -18,8 +18,8 @@ from fabric_pipeline.store.audit import AuditBuilt, rebuild_audit
 from fabric_pipeline.store.lake import sweep
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.store.run_mark import begin, finish
-from fabric_pipeline.workflows.drop_stages import load_report
 from fabric_pipeline.workflows.inbox import claim, scan_all
+from fabric_pipeline.workflows.ingest_report import load_report
 from fabric_pipeline.workflows.shards import failed_shards
 
 

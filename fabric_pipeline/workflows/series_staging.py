@@ -53,6 +53,8 @@ from fabric_pipeline.workflows.staging_tables import stage_rejected
 
 LARGE = 2 * 1024 * 1024  # bytes
 SetWise = Callable[[Any, SourceFile, Reader, datetime], ReadResult]
+# Its values are told apart first; what they mean is worked out for all of its series at once.
+_FIRST, _SECOND = "first of two passes", "second of two passes"
 _AT_ONCE = 50_000  # pairs or repeats that are fetched together
 _ANSWERS = (
     ("line", "BIGINT"),
@@ -102,7 +104,7 @@ def stage_exposition(
 def take_exposition(series: SeriesOfFile, file: SourceFile) -> Exposition:
     """Take the samples of a text, piece by piece; the answer knows which lines were none."""
     exposition = Exposition()
-    for path, before in clean_pieces(file.path):
+    for path, before in clean_pieces(file.path, gone_through=lambda size: file.hear(size, _FIRST)):
         series.split_lines(path, before)
         odd = series.odd_lines()
         series.add_samples(exposition.sample(line, text.translate(_MARKS)) for line, text in odd)
@@ -120,6 +122,7 @@ def stage_query_answer(
     try:
         for batch in _batches(stream):
             series.take_answers(batch)
+            file.hear(stream.passed, _FIRST)
     except UnusualAnswerError:
         series.drop_tables()
         forget(connection, file.name)  # lines refused so far would be refused twice
@@ -231,6 +234,7 @@ class SeriesOfFile:
     def finish(self, latest: datetime) -> ReadResult:
         """Stage all readings; the answer is everything else that the samples say."""
         con, hints = self._connection, self._file.hints
+        self._file.hear(0, _SECOND)
         self._add_singles()
         self._make_series()
         for name, count in con.execute(sql.OTHERS).fetchall():

@@ -7,20 +7,21 @@ reading in one go. What is kept of a file is `workflows.staged_shelf`; small dro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from fabric_pipeline.engine.base import Engine
 from fabric_pipeline.engine.local import LocalEngine
 from fabric_pipeline.errors import FabricError, PipelineError
-from fabric_pipeline.model.progress import Tell
+from fabric_pipeline.model.progress import Moment, Tell
 from fabric_pipeline.model.records import ReadResult
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.base import SourceFile
 from fabric_pipeline.sources.drop import Drop, FileStamp
-from fabric_pipeline.sources.registry import BUILT_IN, Match, reader_for
+from fabric_pipeline.sources.registry import BUILT_IN, Match
 from fabric_pipeline.store.columns import DatabaseError
 from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.parquet_rows import ParquetFile
@@ -34,8 +35,10 @@ from fabric_pipeline.workflows.staged_shelf import (
     find_read,
     keep_read,
     marks,
+    our_reader,
     take_read,
 )
+from fabric_pipeline.workflows.staged_trim import MOST_BYTES, trim_folder
 
 FROM_BYTES = 64 * 10**6  # of files worth it; a drop below is read faster than anything is kept
 _LEAST_KEPT = (
@@ -90,7 +93,7 @@ def read_one(item: ReadItem) -> Manifest | None:
     ):
         staging.prepare(con, [item.stamp], item.read.zone)
         file = SourceFile(path, item.stamp.name, item.read.sha256, item.read.hints, ParquetFile)
-        since, reader = marks(con), reader_for(item.read.format_id)
+        since, reader = marks(con), our_reader(item.read.format_id)
         problem, result = understood(con, file, reader, item.stamp.size, item.latest)
         is_moving = item.place.shared and not item.stamp.is_unchanged()
         if problem or is_moving or refused_whole(result):
@@ -105,7 +108,7 @@ def _least(engine: Engine) -> int:
 def _is_large(stamp: FileStamp, match: Match, least: int) -> bool:
     """True for a file that is large enough and read by a reader of ours: another's code has no hash here."""
     form = match.format_id
-    return stamp.size >= least and form in BUILT_IN and reader_for(form) is match.reader
+    return stamp.size >= least and form in BUILT_IN and our_reader(form) is match.reader
 
 
 def files_apart(
@@ -138,6 +141,7 @@ class FilesApart:
     latest: datetime
     tell: Tell
     problems: list[str] = field(default_factory=list)
+    _is_more_kept: bool = False
     _sent: dict[str, tuple[FileRead, Manifest | None]] = field(default_factory=dict)
 
     def take(
@@ -153,10 +157,13 @@ class FilesApart:
         if kept is None:
             return None
         try:
-            return take_read(connection, self.aside.place, kept, file.name)
+            result = take_read(connection, self.aside.place, kept, file.name)
         except UNUSABLE:
             staging.forget(connection, file.name)
             return None
+        # Work of its own, because its rate says nothing of the files that have to be read.
+        self.tell(Moment(f"{stamp.name}: taken as it was read", "take"))
+        return result
 
     def begin(self, connection: Any, stamp: FileStamp, match: Match) -> Marks | None:
         """Where the rows of a file begin that is to be kept; None for one that is not."""
@@ -171,6 +178,7 @@ class FilesApart:
         read = self._read_of(file, match)
         try:
             keep_read(connection, self.aside.place, read, self.latest, since, result)
+            self._is_more_kept = True
         except (FabricError, DatabaseError, OSError) as problem:
             said = (str(problem).splitlines() or [""])[0][:300]
             self.problems.append(f"{stamp.name}: read, but not kept for the next reading ({said})")
@@ -193,6 +201,7 @@ class FilesApart:
             ReadItem(read, read.key, address, stamp, self.latest, place)
             for (stamp, read), address in zip(missing, addresses, strict=True)
         ]
+        self._is_more_kept = True
         done = self.aside.engine.map(read_one, items, words=READING, tell=self.tell)
         for item, one in zip(items, done, strict=True):
             if one.is_failed:
@@ -201,6 +210,13 @@ class FilesApart:
                 )
             else:
                 self._sent[item.stamp.name] = (item.read, one.result)
+
+    def end(self) -> list[str]:
+        """Keep the folder within its bounds; returns what went wrong on the way, in words."""
+        if self._is_more_kept and self.aside.place.shared:
+            with suppress(OSError):  # another process trims it as well
+                trim_folder(Path(self.aside.place.folder), MOST_BYTES)
+        return self.problems
 
     @property
     def _is_sent(self) -> bool:

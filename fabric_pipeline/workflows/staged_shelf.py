@@ -21,7 +21,7 @@ from typing import Any
 import fabric_pipeline
 from fabric_pipeline.errors import FabricError
 from fabric_pipeline.model.records import ReadResult
-from fabric_pipeline.sources.base import Hints
+from fabric_pipeline.sources.base import Hints, Reader
 from fabric_pipeline.sources.registry import reader_for
 from fabric_pipeline.store.columns import DatabaseError
 from fabric_pipeline.store.duck import glob_safe, literal
@@ -59,9 +59,15 @@ class FileRead:
         """SHA-256 of what is read follows from, this code included."""
         time = self.hints.time and self.hints.time.isoformat()
         surroundings = [self.hints.node, time, str(self.hints.timezone), self.zone]
-        reader = [self.format_id, reader_for(self.format_id).version]
+        reader = [self.format_id, our_reader(self.format_id).version]
         told = [LAYOUT, self.sha256, *reader, *surroundings, code_sha256()]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+@cache
+def our_reader(format_id: str) -> Reader:
+    """The built-in reader of a format; asking the registry looks through all installed packages each time."""
+    return reader_for(format_id)
 
 
 @cache
@@ -171,10 +177,31 @@ def _constants(connection: Any, table: str, first: int) -> dict[str, str | None]
         )
         if is_one and name != "line":  # so that there is a column left to tell how many rows
             likely[name] = values[0]
-    same = ", ".join(f'bool_and("{name}" is not distinct from ?)' for name in likely)
-    sql = f"select {same} from {table} where rowid >= {first}"
-    held = connection.execute(sql, list(likely.values())).fetchone()
-    return {name: likely[name] for name, is_held in zip(likely, held, strict=True) if is_held}
+    if _is_without(connection, table, first, likely):
+        return likely
+    return {
+        name: value
+        for name, value in likely.items()
+        if _is_without(connection, table, first, {name: value})
+    }
+
+
+def _is_without(
+    connection: Any, table: str, first: int, constants: Mapping[str, str | None]
+) -> bool:
+    """True when no row from `first` on has another value in these columns.
+
+    As conditions, because DuckDB answers those of a column of one value from its statistics.
+    """
+    others = [
+        f'"{name}" is not null' if value is None else f'"{name}" <> ? or "{name}" is null'
+        for name, value in constants.items()
+    ]
+    found = connection.execute(
+        f"select 1 from {table} where rowid >= {first} and ({' or '.join(others)}) limit 1",
+        [value for value in constants.values() if value is not None],
+    ).fetchone()
+    return found is None
 
 
 def _insert(connection: Any, table: str, path: Path, constants: Mapping[str, str | None]) -> None:

@@ -13,7 +13,8 @@ from fabric_pipeline.store.incident_life import lives
 from fabric_pipeline.store.ledger import Ledger, TicketRow
 from fabric_pipeline.workflows.accounting import ReadingAccount, reading_account
 from fabric_pipeline.workflows.draft_costs import DraftCosts, draft_costs
-from fabric_pipeline.workflows.drop_stages import load_incidents, load_report
+from fabric_pipeline.workflows.drop_stages import load_incidents
+from fabric_pipeline.workflows.ingest_report import load_report
 from fabric_pipeline.workflows.shards import failed_shards
 
 

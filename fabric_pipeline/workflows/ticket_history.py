@@ -68,12 +68,13 @@ def repeats_of(ledger: Ledger, record: IncidentRecord) -> Repeats:
 
 def with_repeats(ledger: Ledger, records: Sequence[IncidentRecord]) -> list[IncidentRecord]:
     """The records with `repeat_count` filled in; it is no part of the evidence hash."""
-    return [
-        record.model_copy(update={"repeat_count": repeats_of(ledger, record).count})
-        if record.needs_ticket
-        else record
-        for record in records
-    ]
+    with ledger.held() as same:
+        return [
+            record.model_copy(update={"repeat_count": repeats_of(same, record).count})
+            if record.needs_ticket
+            else record
+            for record in records
+        ]
 
 
 def serials_of(record: IncidentRecord) -> list[str]:

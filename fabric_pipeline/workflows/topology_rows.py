@@ -6,10 +6,14 @@ from the table alone.
 
 from __future__ import annotations
 
+import gc
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakValueDictionary
 
 from fabric_pipeline.model.components import component_id, normalise_pci, parse_component
 from fabric_pipeline.model.records import TopologyPart
@@ -50,7 +54,37 @@ def places_in_names(
 
 
 def topology_from_rows(rows: Iterable[tuple[str, str]]) -> Topology:
-    """The graph from (kind, attributes) of the table."""
+    """The graph from (kind, attributes) of the table.
+
+    As long as anybody holds a graph, the same rows give that one again: a stage and its checks ask for the
+    graph of one drop several times, and that of a hundred thousand links takes seconds.
+    """
+    known = list(rows)
+    digest = hashlib.sha256(repr(known).encode("utf-8", "surrogatepass")).digest()
+    topology = _held.get(digest)
+    if topology is None:
+        with _without_collecting():
+            topology = _graph(known)
+        _held[digest] = topology
+    return topology
+
+
+_held: WeakValueDictionary[bytes, Topology] = WeakValueDictionary()
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """No search for garbage meanwhile: it would look at all entries again and again while they grow."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _graph(rows: Iterable[tuple[str, str]]) -> Topology:
     part = TopologyPart()
     sites = []
     for kind, attributes in rows:

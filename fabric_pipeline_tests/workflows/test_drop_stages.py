@@ -18,9 +18,9 @@ from fabric_pipeline.workflows.drop_stages import (
     incident_stage,
     ingest_stage,
     load_incidents,
-    load_report,
     write_checked,
 )
+from fabric_pipeline.workflows.ingest_report import load_report
 from fabric_pipeline.workflows.timelines import spike_timeline, straggler_timeline
 from fabric_pipeline_tests.pipeline_runs import NOW, ROOT, diagnose_without_dagster
 from fabric_pipeline_tests.small_drop import BAD_LINKS, write_drop

@@ -24,7 +24,7 @@ from fabric_pipeline.store.run_mark import begin, is_at_work, unfinished
 from fabric_pipeline.workflows.accounting import table_sha256
 from fabric_pipeline.workflows.dossier_bag import check_bag
 from fabric_pipeline.workflows.drop_progress import drop_progress
-from fabric_pipeline.workflows.drop_stages import load_report
+from fabric_pipeline.workflows.ingest_report import load_report
 from fabric_pipeline.workflows.review_ticket import review
 from fabric_pipeline.workflows.run_drops import plan
 from fabric_pipeline_tests.pipeline_runs import NOW, ROOT, copy_home

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,3 +148,15 @@ time.sleep(60)
         launch(where, "diagnose", ["a"], interrupted)
     with pytest.raises(ProcessLookupError):
         os.kill(seen[0], 0)
+
+
+def test_the_engine_that_was_asked_for_is_passed_on(
+    where: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABRIC_DASK_ADDRESS", "tcp://127.0.0.1:1")
+    names = "('FABRIC_ENGINE', 'FABRIC_DASK_ADDRESS', 'FABRIC_DASK_WORKERS')"
+    child(where, f"finished('a', error=' '.join(os.environ.get(n) or '-' for n in {names}))")
+    (unsaid,) = launch(where, "diagnose", ["a"])
+    assert unsaid.error == "- tcp://127.0.0.1:1 -"  # left to the environment and to Dagster
+    (asked,) = launch(replace(where, engine="dask", dask_workers=2), "diagnose", ["a"])
+    assert asked.error == "dask - 2"

@@ -14,8 +14,9 @@ from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.ledger import Ledger, LinkCheck
-from fabric_pipeline.workflows.drop_stages import cluster_of, ingest_stage, link_counters_stage
+from fabric_pipeline.workflows.drop_stages import ingest_stage, link_counters_stage
 from fabric_pipeline.workflows.inbox import claim
+from fabric_pipeline.workflows.ingest_report import cluster_of
 from fabric_pipeline.workflows.lifecycle import states
 from fabric_pipeline.workflows.link_checks import record_link_checks
 

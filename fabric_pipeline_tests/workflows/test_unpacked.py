@@ -22,8 +22,8 @@ from fabric_pipeline.workflows.accounting import reading_account
 from fabric_pipeline.workflows.dossier_build import build_dossier
 from fabric_pipeline.workflows.dossier_check import check_dossier
 from fabric_pipeline.workflows.dossier_excerpts import excerpt_name, read_excerpt
-from fabric_pipeline.workflows.drop_stages import load_report
 from fabric_pipeline.workflows.inbox import claim
+from fabric_pipeline.workflows.ingest_report import load_report
 from fabric_pipeline.workflows.inspect import inspect
 from fabric_pipeline.workflows.unpacked import find_inside, with_archives
 from fabric_pipeline_tests.sources.archives.packing import PACKERS, member, tarred, zipped
