@@ -1,4 +1,5 @@
 # make run   builds the environment, processes the shipped drops, says what was found
+# make run ENGINE=dask   the same with shards on Dask workers (make setup-cluster installs what that needs)
 # make test  linters, types, import rules, all tests
 # make demo   records the film of the product into demo/ (needs the Debian packages chromium and ffmpeg)
 # make evaluate-drafter   scores Claude's drafts over the evaluation incidents (needs ANTHROPIC_API_KEY, costs money)
@@ -7,16 +8,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test setup setup-test lint docs demo examples pictures evaluate-drafter lock clean
+.PHONY: run test setup setup-test setup-cluster lint docs demo examples pictures evaluate-drafter lock clean
 
-run: setup
-	@$(BIN)/fabric-pipeline run
+run: setup $(if $(filter dask,$(ENGINE)),setup-cluster)
+	@$(BIN)/fabric-pipeline run $(if $(ENGINE),--engine '$(ENGINE)')
 
 test: setup-test lint
 	$(BIN)/pytest -n 2 --dist loadfile
 
 setup: $(VENV)/.installed
 setup-test: $(VENV)/.installed-test
+# Dask and object storage, for shards on a cluster.
+setup-cluster: $(VENV)/.installed-cluster
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else 0'
@@ -27,6 +30,10 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 
 $(VENV)/.installed-test: requirements-test.lock $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-test.lock
+	@touch $@
+
+$(VENV)/.installed-cluster: requirements-cluster.lock $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-cluster.lock
 	@touch $@
 
 lint: setup-test

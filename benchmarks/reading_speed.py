@@ -31,7 +31,7 @@ from fabric_pipeline.sources.normalized.counters_sql import line_texts_sql
 from fabric_pipeline.sources.registry import recognise
 from fabric_pipeline.store.duck import session
 from fabric_pipeline.workflows import staging
-from fabric_pipeline.workflows.ingest import stage_file
+from fabric_pipeline.workflows.file_reading import stage_file
 from fabric_pipeline.workflows.series_staging import SeriesOfFile, take_exposition
 
 LATEST = datetime(2027, 1, 1, tzinfo=UTC)

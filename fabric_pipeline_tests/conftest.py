@@ -5,9 +5,11 @@ Also the small drop once taken through all stages, which tests copy instead of m
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,13 @@ FOREIGN_SETTINGS = (
 LOOPBACK = ("127.0.0.1", "::1")
 # Files of a quarter of a minute or more. Two workers that begin with them end at about the same time.
 LONG_FILES = (
-    "test_examples.py", "cli/test_run.py", "drafting/test_injection.py", "workflows/test_dossier_tampering.py",
-    "workflows/test_dossier_build.py", "workflows/test_inspect.py", "drafting/test_batch.py",
-    "portal/test_acceptance_pages.py", "portal/test_acceptance_story.py", "portal/test_acceptance_limits.py",
-    "portal/test_acceptance_serving.py", "portal/test_acceptance_odd.py", "portal/test_map_pages.py",
-    "orchestration/test_real_runs.py", "workflows/test_lifecycle_story.py", "store/test_audit.py",
+    "portal/test_acceptance_pages.py", "workflows/test_killed_runs.py", "test_examples.py", "cli/test_run.py",
+    "portal/test_acceptance_story.py", "drafting/test_injection.py", "workflows/test_series_staging.py",
+    "workflows/test_dossier_build.py", "drafting/test_batch.py", "portal/test_acceptance_odd.py", "portal/test_acceptance_limits.py",
+    "portal/test_map_pages.py", "cli/test_audit.py", "workflows/test_dossier_tampering.py", "portal/test_map_browser.py",
+    "portal/test_acceptance_serving.py", "workflows/test_lifecycle_story.py", "cli/test_inspect_screen.py",
+    "workflows/test_dossier_verify.py", "workflows/test_inspect.py", "cli/test_what_commands_load.py",
+    "orchestration/test_real_runs.py", "store/test_audit.py",
 )  # fmt: skip
 
 # A busy machine is no defect: properties are about answers, not about the time of one example. The same
@@ -40,6 +44,14 @@ LONG_FILES = (
 hypothesis.settings.register_profile("project", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
+
+
+# Workers and every command that a test starts would compile the same modules again, some thousands each.
+# What they keep lies in `__pycache__`, as it does for users.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# Of the objects that all the imports make, none ever goes; looking through them takes a tenth of the time.
+COLLECT_AFTER = (20_000, 20, 20)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,6 +65,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     first = {here / name: place for place, name in enumerate(LONG_FILES)}
     items.sort(key=lambda item: first.get(item.path, len(first)))
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is looked for among what tests make, and less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 @pytest.fixture(scope="session", autouse=True)

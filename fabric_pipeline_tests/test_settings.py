@@ -12,8 +12,10 @@ from fabric_pipeline.settings import (
     DEFAULT_MODEL,
     Settings,
     default_home,
+    engine_threads,
     load_settings,
     memory_limit_bytes,
+    worker_environment,
 )
 from fabric_pipeline_tests.pipeline_runs import ROOT
 
@@ -105,3 +107,30 @@ def test_no_engine_takes_more_than_its_share_of_the_machine() -> None:
 def test_a_memory_limit_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="FABRIC_MEMORY_LIMIT"):
         memory_limit_bytes(10**12, {"FABRIC_MEMORY_LIMIT": text})
+
+
+def test_the_engine_has_a_short_name_and_a_long_one_that_wins() -> None:
+    assert load_settings({}).engine == ""
+    assert load_settings({"ENGINE": " Dask "}).engine == "dask"
+    both = {"ENGINE": "dask", "FABRIC_ENGINE": "local", "FABRIC_DASK_WORKERS": "3"}
+    assert (load_settings(both).engine, load_settings(both).dask_workers) == ("local", 3)
+    with pytest.raises(UsageError, match="FABRIC_DASK_WORKERS"):
+        load_settings({"FABRIC_DASK_WORKERS": "many"})
+
+
+def test_workers_of_one_machine_take_no_more_than_one_process_could() -> None:
+    machine = 8 * 10**9
+    for workers in (1, 2, 4, 16):
+        said = worker_environment(1, machine // workers, {})
+        limit = memory_limit_bytes(machine, said)
+        assert limit <= 1_500_000_000
+        assert limit * workers <= 0.6 * machine
+        assert engine_threads(said) == 1
+
+
+def test_a_worker_keeps_what_its_operator_said() -> None:
+    operator = {"FABRIC_THREADS": "2", "FABRIC_MEMORY_LIMIT": "900MB"}
+    assert worker_environment(8, 10**10, operator) == operator
+    assert worker_environment(8, 10**9, operator)["FABRIC_MEMORY_LIMIT"] == "600MB"
+    assert worker_environment(4, 0, {}) == {"FABRIC_THREADS": "4"}  # nobody named a limit
+    assert engine_threads({}) == 0

@@ -16,7 +16,7 @@ from fabric_pipeline.model.components import UNKNOWN, component_id, parse_compon
 from fabric_pipeline.model.findings import Finding
 from fabric_pipeline.model.records import UnknownFact
 from fabric_pipeline.sources.registry import UNKNOWN_FORMAT
-from fabric_pipeline.workflows.ingest import FileReport
+from fabric_pipeline.workflows.ingest_report import FileReport
 from fabric_pipeline.workflows.inspect_inputs import STDIN
 
 _CLAUSE = re.compile(r"(?<=[.;])\s+(?=\S)")

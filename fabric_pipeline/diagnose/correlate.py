@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from math import log10
 from statistics import median
@@ -24,17 +24,20 @@ from fabric_pipeline.model.components import component_id, parse_component
 from fabric_pipeline.model.topology import Topology
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 _LAGS = (0, -1, 1)
 _MIN_BINS = 8
 DEFAULT_STEP_S = 30.0
 _STEP_RANGE_S = (5.0, 600.0)
+_EDGE_S = 1e-3
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_STEPS = 5  # errors counted over more steps than this cannot be placed in time
 
 # Increments of the link ends on which a rule fired, with the interval each covers. A sum over all links of
 # a GPU takes part only where no link of that GPU has errors of its own to tell.
-INCREMENTS_SQL = """
+_INCREMENTS_SQL = """
 with active as (
-    select node, interface, ts, elapsed_s, delta, scope from link_counters
+    select node, interface, ts, elapsed_s, delta, scope from {counted}
     semi join (from spike_detections where start_ts is not null) using (node, interface, counter)
     where delta > 0 and elapsed_s > 0 and error_class <> '' and counter <> 'corrected_bits' and scope <> 'switch_sum' and quality <> 'clock_skew'
 ), told as (
@@ -44,9 +47,27 @@ select node, interface, ts, elapsed_s, delta from active a
 where scope <> 'gpu_sum' or not exists (select 1 from told t where t.node = a.node and t.device = split_part(a.interface, '/', 1))
 order by node, interface, ts
 """
-STEP_SQL = """
-select coalesce(quantile_cont(elapsed_s, 0.1), 0) from link_counters where delta > 0 and elapsed_s > 0 and error_class <> ''
+# The tenth of all steps, interpolated as `quantile_cont` does; that would keep every one of them in memory.
+_STEP_SQL = """
+with steps as (
+    select elapsed_s, sum(count(*)) over (order by elapsed_s) as until, 0.1::double * (sum(count(*)) over () - 1)::double as place
+    from {counted} where delta > 0 and elapsed_s > 0 and error_class <> '' group by elapsed_s
+), beside as (
+    select min(elapsed_s) filter (until > floor(place)) as low, min(elapsed_s) filter (until > ceil(place)) as high,
+        any_value(place) - floor(any_value(place)) as share from steps
+)
+select coalesce(low * (1 - share) + high * share, 0) from beside
 """
+
+
+def increments_sql(counted: str = "link_counters") -> str:
+    """(node, interface, ts, elapsed_s, delta) of `correlate`, from link_counters or its error_increments alone."""
+    return _INCREMENTS_SQL.format(counted=counted)
+
+
+def step_sql(counted: str = "link_counters") -> str:
+    """Seconds between readings with errors that nine of ten exceed, 0 without any."""
+    return _STEP_SQL.format(counted=counted)
 
 
 @dataclass(slots=True)
@@ -119,81 +140,129 @@ def correlate(
     that only wait for a late rank, which no link of theirs explains. Ranks candidates per run.
     """
     step_s = min(max(step_s or DEFAULT_STEP_S, _STEP_RANGE_S[0]), _STEP_RANGE_S[1])
-    by_link: dict[str, list[tuple[str, datetime, float, float]]] = {}
-    for node, interface, ts, elapsed_s, delta in increments:
-        if elapsed_s > _MAX_STEPS * step_s:
-            continue
-        component = topology.resolve(component_id(node, interface))
-        by_link.setdefault(topology.link_key(component), []).append(
-            (component, ts, elapsed_s, delta)
-        )
+    links = _Links(increments, topology, _MAX_STEPS * step_s)
     found: list[Correlation] = []
     for one in series:
         if bool(one.is_slow.any()) and (one.run, one.communicator) not in late_only:
-            found += _run_correlations(one, by_link, topology, step_s)
+            found += _run_correlations(one, links, step_s)
     return _best_per_run(found)
 
 
-def _run_correlations(
-    series: LatencySeries,
-    by_link: dict[str, list[tuple[str, datetime, float, float]]],
-    topology: Topology,
-    step_s: float,
-) -> list[Correlation]:
+@dataclass(slots=True)
+class _ErringLink:
+    """One link with its errors: samples by their end (us since 1970) and the seconds each covers."""
+
+    component: str
+    far_end: str
+    nodes: list[str]
+    end_us: npt.NDArray[np.int64]
+    span_us: npt.NDArray[np.int64]
+
+
+class _Links:
+    """All links with errors in the order in which they first occur, found by the nodes of their ends.
+
+    Asking every link whether a run can have used it grows with the square of the fleet.
+    """
+
+    def __init__(
+        self,
+        increments: Iterable[tuple[str, str, datetime, float, float]],
+        topology: Topology,
+        longest_s: float,
+    ) -> None:
+        names: dict[tuple[str, str], tuple[str, str]] = {}
+        by_link: dict[str, list[tuple[str, datetime, float, float]]] = {}
+        for node, interface, ts, elapsed_s, delta in increments:
+            if elapsed_s > longest_s:
+                continue
+            if (node, interface) not in names:
+                component = topology.resolve(component_id(node, interface))
+                names[node, interface] = component, topology.link_key(component)
+            component, key = names[node, interface]
+            by_link.setdefault(key, []).append((component, ts, elapsed_s, delta))
+        self._links = [_erring(samples, topology) for samples in by_link.values()]
+        self._of_node: dict[str, list[int]] = {}
+        for number, link in enumerate(self._links):
+            for node in set(link.nodes) or {""}:
+                self._of_node.setdefault(node, []).append(number)
+
+    def over(self, nodes: Sequence[str]) -> list[_ErringLink]:
+        """Links that collectives between these nodes may cross; all when the nodes are not known."""
+        if not nodes:
+            return self._links
+        numbers = {n for node in {*nodes, ""} for n in self._of_node.get(node, ())}
+        return [self._links[number] for number in sorted(numbers)]
+
+
+def _erring(samples: list[tuple[str, datetime, float, float]], topology: Topology) -> _ErringLink:
+    component = _louder_end(samples)
+    far_end = topology.far_end(component)
+    nodes = [parse_component(end).node for end in (component, far_end) if end]
+    end_us = np.array([_microseconds(ts) for _, ts, _, _ in samples], dtype=np.int64)
+    # Rounded as `timedelta` does. A sample that ends where a bin ends belongs to that bin alone, hence
+    # the millisecond.
+    spans = [round((elapsed_s - _EDGE_S) * 1e6) for _, _, elapsed_s, _ in samples]
+    return _ErringLink(
+        component,
+        far_end,
+        [node for node in nodes if node],
+        end_us,
+        np.array(spans, dtype=np.int64),
+    )
+
+
+def _microseconds(ts: datetime) -> int:
+    return (ts - _EPOCH) // timedelta(microseconds=1)
+
+
+def _run_correlations(series: LatencySeries, links: _Links, step_s: float) -> list[Correlation]:
     grid = _grid(series, step_s)
-    deviation, slow = _slow_bins(series, grid)
+    deviation, slow_share = _slow_bins(series, grid)
     measured = ~np.isnan(deviation)  # in other bins nobody knows whether the run was slow
     if measured.sum() < _MIN_BINS:
         return []
-    deviation, slow = deviation[measured], slow[measured]
+    deviation, slow = deviation[measured], slow_share[measured] > 0
     found = []
-    for samples in by_link.values():
-        component = _louder_end(samples)
-        in_path = _in_path(component, topology, series.nodes)
-        if in_path == "no":
-            continue
-        errors = _error_bins(samples, grid)[measured]
+    for link in links.over(series.nodes):
+        errors = _error_bins(link, grid)[measured]
         if errors.any():
-            found.append(
-                _compare(
-                    series,
-                    component,
-                    topology.far_end(component),
-                    in_path,
-                    errors,
-                    slow,
-                    deviation,
-                )
-            )
+            in_path = "yes" if series.nodes and link.nodes else "unknown"
+            found.append(_compare(series, link, in_path, errors, slow, deviation))
     return found
 
 
 def _compare(
     series: LatencySeries,
-    component: str,
-    far_end: str,
+    link: _ErringLink,
     in_path: str,
-    errors: Floats,
-    slow: Floats,
+    has_error: Flags,
+    slow: Flags,
     deviation: Floats,
 ) -> Correlation:
-    has_error = errors > 0
-    overlaps = {lag: float(np.sum(np.roll(has_error, lag) & (slow > 0))) for lag in _LAGS}
-    lag = max(_LAGS, key=lambda value: overlaps[value])
-    overlap = overlaps[lag]
-    shifted = [
-        max(float(np.sum(np.roll(has_error, shift + step) & (slow > 0))) for step in _LAGS)
-        for shift in range(len(has_error))
-    ]
-    p_value = float(np.mean(np.array(shifted) >= overlap)) if overlap else 1.0
-    error_bins, slow_bins = int(has_error.sum()), int((slow > 0).sum())
+    overlaps = _overlaps(has_error, slow)
+    lag = max(_LAGS, key=lambda value: overlaps[value % len(slow)])
+    overlap = float(overlaps[lag % len(slow)])
+    shifted = np.max([np.roll(overlaps, -step) for step in _LAGS], axis=0)
+    p_value = float(np.mean(shifted >= overlap)) if overlap else 1.0
+    error_bins, slow_bins = int(has_error.sum()), int(slow.sum())
     moved = np.roll(has_error, lag)
     return Correlation(
-        run=series.run, communicator=series.communicator, component=component, far_end=far_end, in_path=in_path, bins=len(slow), slow_bins=slow_bins,
+        run=series.run, communicator=series.communicator, component=link.component, far_end=link.far_end, in_path=in_path, bins=len(slow), slow_bins=slow_bins,
         error_bins=error_bins, overlap_bins=int(overlap), lag_bins=lag, overlap_share=overlap / max(error_bins, 1),
         covered_share=min(overlap / max(slow_bins, 1), 1.0), effect_pct=_effect_pct(deviation, moved), p_value=p_value,
-        covered_bins=[int(bin_) for bin_ in np.flatnonzero(moved & (slow > 0))],
+        covered_bins=[int(bin_) for bin_ in np.flatnonzero(moved & slow)],
     )  # fmt: skip
+
+
+def _overlaps(has_error: Flags, slow: Flags) -> npt.NDArray[np.int64]:
+    """[bins] slow bins with an error after the errors were shifted around the clock by so many bins.
+
+    A product of Fourier transforms is the same sum for every shift; counts are whole, so rounding them
+    makes it exact.
+    """
+    spectrum = np.conj(np.fft.rfft(has_error.astype(float))) * np.fft.rfft(slow.astype(float))
+    return np.rint(np.fft.irfft(spectrum, len(slow))).astype(np.int64)
 
 
 def _effect_pct(deviation: Floats, has_error: npt.NDArray[np.bool_]) -> float | None:
@@ -223,16 +292,18 @@ def _slow_bins(series: LatencySeries, grid: Grid) -> tuple[Floats, Floats]:
     return medians, flags
 
 
-def _error_bins(samples: list[tuple[str, datetime, float, float]], grid: Grid) -> Floats:
-    """Errors per bin; a sample's errors are spread over the time it covers."""
-    errors = np.zeros(grid.bins)
-    for _, ts, elapsed_s, delta in samples:
-        # A sample that ends where a bin ends belongs to that bin alone, hence the millisecond.
-        first = max(grid.index(ts - timedelta(seconds=elapsed_s - 1e-3)), 0)
-        last = min(grid.index(ts - timedelta(seconds=1e-3)), grid.bins - 1)
-        if last >= first:
-            errors[first : last + 1] += delta / (last - first + 1)
-    return errors
+def _error_bins(link: _ErringLink, grid: Grid) -> Flags:
+    """Bins that a sample with errors covers any part of."""
+    last_us, start_us = link.end_us - round(_EDGE_S * 1e6), _microseconds(grid.start)
+    first, last = (
+        (us - start_us) / 1e6 // grid.step_s for us in (link.end_us - link.span_us, last_us)
+    )
+    first, last = np.maximum(first, 0).astype(int), np.minimum(last, grid.bins - 1).astype(int)
+    inside = last >= first
+    begun = np.bincount(first[inside], minlength=grid.bins + 1)
+    ended = np.bincount(last[inside] + 1, minlength=grid.bins + 1)
+    has_error: Flags = np.cumsum(begun - ended)[: grid.bins] > 0
+    return has_error
 
 
 def _louder_end(samples: list[tuple[str, datetime, float, float]]) -> str:
@@ -240,14 +311,6 @@ def _louder_end(samples: list[tuple[str, datetime, float, float]]) -> str:
     for component, _, _, delta in samples:
         totals[component] = totals.get(component, 0.0) + delta
     return min(totals, key=lambda name: (-totals[name], name))
-
-
-def _in_path(component: str, topology: Topology, nodes: list[str]) -> str:
-    ends = [parse_component(end).node for end in (component, topology.far_end(component)) if end]
-    named = [node for node in ends if node]
-    if not nodes or not named:
-        return "unknown"
-    return "yes" if any(node in nodes for node in named) else "no"
 
 
 def _best_per_run(found: list[Correlation]) -> list[Correlation]:

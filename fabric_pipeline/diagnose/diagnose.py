@@ -13,6 +13,7 @@ from fabric_pipeline.detect.link_state.evaluate import evaluate_link_state
 from fabric_pipeline.detect.port_counters.evaluate import evaluate_port_snapshots
 from fabric_pipeline.detect.port_state.evaluate import evaluate_port_state
 from fabric_pipeline.detect.spikes.evaluate import Spike
+from fabric_pipeline.detect.stragglers.evaluate import Straggler
 from fabric_pipeline.detect.sweeps.evaluate import judge_sweeps
 from fabric_pipeline.detect.sweeps.job_events import judge_job_events
 from fabric_pipeline.diagnose.alternatives import alternatives
@@ -96,7 +97,9 @@ def _judged(evidence: Evidence, limits: IsolationLimits) -> tuple[list[Finding],
     ports = evaluate_port_snapshots(evidence.port_snapshots, links)
     sweeps = judge_sweeps(evidence.sweeps, evidence.events, evidence.runs)
     found += [*ports.findings, *sweeps.findings, *evidence.absences]
-    gaps = [gap for case in cases for gap in unread_links(case, cases)]
+    of_sums = {name for case in cases for name in case.links_of_sum}
+    named = [case for case in cases if case.component in of_sums]
+    gaps = [gap for case in cases for gap in unread_links(case, named)]
     return found, [*ports.unknown, *sweeps.unknown, *gaps]
 
 
@@ -105,14 +108,49 @@ def _link_findings(
 ) -> list[Finding]:
     found = []
     places = slow_places(evidence.correlations)
+    near = _Neighbours(cases, evidence.stragglers)
     for case in cases:
-        finding = link_finding(case, evidence.stragglers, _is_timed(case, evidence), limits)
+        slow = near.stragglers(case)
+        finding = link_finding(case, slow, _is_timed(case, evidence), limits)
         if finding is not None and case.links_of_sum:
             found.append(sum_of_links(finding, case))
         elif finding is not None:
-            finding.alternatives += alternatives(case, cases, evidence.stragglers, places)
+            finding.alternatives += alternatives(case, near.cases(case), slow, places)
             found.append(finding)
     return found
+
+
+class _Neighbours:
+    """What can have to do with a link that is held responsible: stragglers and links of its runs, links of its node.
+
+    Looking through all of them for every link grows with the square of the fleet.
+    """
+
+    def __init__(self, cases: Sequence[LinkCase], stragglers: Sequence[Straggler]) -> None:
+        self._cases, self._stragglers = cases, stragglers
+        self._slow_of: dict[str, list[int]] = {}
+        self._of_run: dict[str, list[int]] = {}
+        self._of_node: dict[str, list[int]] = {}
+        for number, straggler in enumerate(stragglers):
+            self._slow_of.setdefault(straggler.run, []).append(number)
+        for number, case in enumerate(cases):
+            self._of_node.setdefault(parse_component(case.component).node, []).append(number)
+            for run in {one.run for one in case.correlations}:
+                self._of_run.setdefault(run, []).append(number)
+
+    def stragglers(self, case: LinkCase) -> list[Straggler]:
+        """Slow intervals of the runs that the link is held responsible for, in their order."""
+        runs = {one.run for one in case.guilty_of}
+        numbers = sorted(number for run in runs for number in self._slow_of.get(run, ()))
+        return [self._stragglers[number] for number in numbers]
+
+    def cases(self, case: LinkCase) -> list[LinkCase]:
+        """Links with errors in these runs or on its node, in their order; none for an innocent link."""
+        runs = {one.run for one in case.guilty_of}
+        numbers = {number for run in runs for number in self._of_run.get(run, ())}
+        if runs:
+            numbers |= set(self._of_node[parse_component(case.component).node])
+        return [self._cases[number] for number in sorted(numbers)]
 
 
 def _is_timed(case: LinkCase, evidence: Evidence) -> bool:

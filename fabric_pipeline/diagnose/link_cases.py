@@ -169,16 +169,21 @@ def _without_far_ends(cases: list[LinkCase]) -> list[LinkCase]:
     Without topology two ends of one NVLink look like two links: one GPU repeats, its partner counts
     the CRC errors. Only an unambiguous pair on one node is folded.
     """
-    kept = list(cases)
+    of_node: dict[str, list[LinkCase]] = {}
+    for case in cases:
+        if not case.far_end:
+            of_node.setdefault(parse_component(case.component).node, []).append(case)
+    folded: set[int] = set()
     for case in cases:
         if case.far_end or case.link_type != "nvlink" or not _only(case, REPLAYS) or not case.hits:
             continue  # a few replays belong to nobody in particular
-        partners = [c for c in kept if c is not case and not c.far_end and _is_partner(case, c)]
+        near = of_node[parse_component(case.component).node]
+        partners = [c for c in near if id(c) not in folded | {id(case)} and _is_partner(case, c)]
         if len(partners) == 1:
             partners[0].sympathetic.append(case.component)
             partners[0].spikes += case.spikes
-            kept.remove(case)
-    return kept
+            folded.add(id(case))
+    return [case for case in cases if id(case) not in folded]
 
 
 def _is_partner(case: LinkCase, other: LinkCase) -> bool:
@@ -186,7 +191,7 @@ def _is_partner(case: LinkCase, other: LinkCase) -> bool:
     different_gpu = device_of(mine.interface) != device_of(theirs.interface)
     received = sum(s.events for s in other.spikes if s.counter in CRC)
     repeated = sum(s.events for s in other.spikes if s.counter in REPLAYS)
-    return mine.node == theirs.node and different_gpu and received > 10 * repeated
+    return different_gpu and received > 10 * repeated
 
 
 def _only(case: LinkCase, counters: frozenset[str]) -> bool:

@@ -7,7 +7,7 @@ accused link in that run's path and their times do not contradict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from fabric_pipeline.detect.state_words import moment, state_words
@@ -55,6 +55,7 @@ def _attach_weighed(
             key = topology.link_key(topology.resolve(one.component))
             responsible.setdefault(key, []).append(one)
     found = set()
+    slow_of = _by_run(stragglers)
     by_errors = {
         topology.link_key(topology.resolve(f.component)) for f in findings if "p_value" in f.numbers
     }
@@ -63,12 +64,13 @@ def _attach_weighed(
     )  # several findings may speak of one link: the gravest carries the weighing
     for finding in sorted(findings, key=lambda one: -SEVERITIES.index(one.severity)):
         key = topology.link_key(topology.resolve(finding.component))
-        if not finding.is_link or finding.role == "symptom" or key in by_errors | told:
+        is_known = key in by_errors or key in told
+        if not finding.is_link or finding.role == "symptom" or is_known:
             continue
         told.add(key)
         rows = responsible.get(key, [])
         for one in rows:
-            slow = [s for s in stragglers if s.run == one.run and s.kind != "late_rank"]
+            slow = slow_of.get(one.run, [])
             if slow and one.overlap_bins:
                 _attach(finding, one.run, slow)
                 found.add(one.run)
@@ -95,12 +97,12 @@ def state_findings(
     collectives slowed with it makes it a fault.
     """
     told = {topology.link_key(topology.resolve(f.component)) for f in known if f.is_link}
-    lost = _lost_states(states, topology)
     responsible = dict.fromkeys(
         topology.link_key(topology.resolve(one.component))
         for one in correlations
         if one.verdict == RESPONSIBLE
     )
+    lost = _lost_states(states, topology, responsible)
     return [
         _state_finding(lost[key], topology)
         for key in responsible
@@ -108,13 +110,19 @@ def state_findings(
     ]
 
 
-def _lost_states(states: Sequence[Reading], topology: Topology) -> dict[str, list[Reading]]:
-    """Readings of links whose width or speed was lower at some time than at another, by link key."""
+def _lost_states(
+    states: Sequence[Reading], topology: Topology, wanted: Collection[str]
+) -> dict[str, list[Reading]]:
+    """Readings of these links whose width or speed was lower at some time than at another, by link key."""
     series: dict[tuple[str, str], list[Reading]] = {}
-    for reading in states:
+    keys: dict[tuple[str, str], str] = {}
+    for reading in states if wanted else ():
         if reading.counter in _STATES and reading.value is not None and reading.time is not None:
-            component = topology.resolve(component_id(reading.node, reading.interface))
-            series.setdefault((topology.link_key(component), reading.counter), []).append(reading)
+            end = reading.node, reading.interface
+            if end not in keys:
+                keys[end] = topology.link_key(topology.resolve(component_id(*end)))
+            if keys[end] in wanted:
+                series.setdefault((keys[end], reading.counter), []).append(reading)
     lost: dict[str, list[Reading]] = {}
     for (key, _), readings in series.items():
         best = max(one.value for one in readings if one.value is not None)
@@ -168,11 +176,16 @@ def _attach_alone(
     topology: Topology,
 ) -> set[str]:
     accused = [f for f in findings if f.accuses and f.is_link and "p_value" not in f.numbers]
+    of_node: dict[str, list[int]] = {}
+    for number, finding in enumerate(accused):
+        for node in _nodes_of(finding, topology):
+            of_node.setdefault(node, []).append(number)
     found = set()
-    for run, slow in _unexplained(stragglers, explained).items():
-        fitting = [
-            f for f in accused if _in_path(f, slow[0].nodes, topology) and _fits_in_time(f, slow)
-        ]
+    for run, slow in _by_run(stragglers).items():
+        if run in explained:
+            continue
+        in_path = {number for node in set(slow[0].nodes) for number in of_node.get(node, ())}
+        fitting = [accused[n] for n in sorted(in_path) if _fits_in_time(accused[n], slow)]
         if len({topology.link_key(f.component) for f in fitting}) == 1:
             _attach(fitting[0], run, slow)
             fitting[0].reason += " No other link in its path is accused."
@@ -180,19 +193,18 @@ def _attach_alone(
     return found
 
 
-def _unexplained(
-    stragglers: Sequence[Straggler], explained: set[str]
-) -> Mapping[str, list[Straggler]]:
+def _by_run(stragglers: Sequence[Straggler]) -> Mapping[str, list[Straggler]]:
+    """Run -> its slow intervals, without those of late ranks."""
     by_run: dict[str, list[Straggler]] = {}
     for straggler in stragglers:
-        if straggler.run not in explained and straggler.kind != "late_rank":
+        if straggler.kind != "late_rank":
             by_run.setdefault(straggler.run, []).append(straggler)
     return by_run
 
 
-def _in_path(finding: Finding, nodes: Sequence[str], topology: Topology) -> bool:
+def _nodes_of(finding: Finding, topology: Topology) -> set[str]:
     ends = (finding.component, finding.far_end or topology.far_end(finding.component))
-    return any(parse_component(end).node in nodes for end in ends if end)
+    return {parse_component(end).node for end in ends if end}
 
 
 def _fits_in_time(finding: Finding, slow: Sequence[Straggler]) -> bool:

@@ -72,7 +72,8 @@ def settled(
     state of the link. What it says is told as a contradiction.
     """
     groups: dict[tuple[str, str, str], dict[str, list[Reading]]] = {}
-    named = [_under_its_name(one, topology) for one in states]
+    kept: dict[tuple[str, str], tuple[str, str]] = {}
+    named = [_under_its_name(one, topology, kept) for one in states]
     for one in named:
         if one.counter in COMPARED_STATES and one.value is not None and one.lane is None:
             said = groups.setdefault((one.node, one.interface, one.counter), {})
@@ -88,13 +89,18 @@ def settled(
     return [one for one in named if id(one) not in dropped]
 
 
-def _under_its_name(reading: Reading, topology: Topology) -> Reading:
-    end = component_id(reading.node, reading.interface)
-    kept = topology.resolve(end)
-    if kept == end:
-        return reading
-    parsed = parse_component(kept)
-    return replace(reading, node=parsed.node, interface=parsed.interface)
+def _under_its_name(
+    reading: Reading, topology: Topology, kept: dict[tuple[str, str], tuple[str, str]]
+) -> Reading:
+    """The reading under the kept name of its end; `kept` remembers names, as each end has many readings."""
+    end = reading.node, reading.interface
+    if end not in kept:
+        component = component_id(*end)
+        name = topology.resolve(component)
+        parsed = parse_component(name)
+        kept[end] = end if name == component else (parsed.node, parsed.interface)
+    node, interface = kept[end]
+    return reading if (node, interface) == end else replace(reading, node=node, interface=interface)
 
 
 def _witness(format_id: str, reading: Reading) -> Witness:
@@ -156,15 +162,16 @@ def note_links_up(
     topology: Topology,
 ) -> list[UnknownFact]:
     """Where a log leaves a link down and a tool sees it up, later or at no stated time: both are told."""
+    left_down = [finding for finding in findings if _is_left_down(finding)]
     up: dict[str, Reading] = {}
-    for reading in states:
+    for reading in states if left_down else ():
         if reading.counter == "link_up" and reading.value and formats.get(reading.file):
             end = component_id(reading.node, reading.interface)
             up[topology.link_key(topology.resolve(end))] = reading
     facts = []
-    for finding in findings:
+    for finding in left_down:
         seen = up.get(topology.link_key(topology.resolve(finding.component)))
-        if seen is not None and _is_left_down(finding) and not _is_before(seen, finding):
+        if seen is not None and not _is_before(seen, finding):
             facts.append(_note_up(finding, seen, formats[seen.file]))
     return facts
 

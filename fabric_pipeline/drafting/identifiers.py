@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 _KIND = r"gpu|nvlink|nvswitch|link|port|lane|rail|rack|row|unit|slot|socket|leaf|spine|switch|node|rank|hca"
 # A number that a letter, a further digit or the rest of a PCI address follows belongs to no such word.
@@ -92,12 +93,23 @@ def collect(texts: Iterable[str], names: Iterable[str] = ()) -> Known:
     figures: set[Decimal] = set()
     pairs: set[tuple[str, int]] = set()
     for text in texts:
-        pairs |= pairs_in(text)
-        for token in _tokens(text):
-            tokens |= _parts(token)
-            figures |= set(_figures(token) or ())
-        figures |= {_WORD_VALUES[word] for word in _words(text) if word in _WORD_VALUES}
+        named = _named(text)
+        tokens |= named.tokens
+        figures |= named.figures
+        pairs |= named.pairs
     return Known(frozenset(tokens), frozenset(figures), frozenset(pairs))
+
+
+@lru_cache(maxsize=4096)
+def _named(text: str) -> Known:
+    """What one text names; the sentences of the catalogue come again with every draft and every check."""
+    tokens: set[str] = set()
+    figures: set[Decimal] = set()
+    for token in _tokens(text):
+        tokens |= _parts(token)
+        figures |= set(_figures(token) or ())
+    figures |= {_WORD_VALUES[word] for word in _words(text) if word in _WORD_VALUES}
+    return Known(frozenset(tokens), frozenset(figures), frozenset(pairs_in(text)))
 
 
 def spellings(value: float) -> set[str]:

@@ -105,7 +105,7 @@ class DaskEngine:
         try:
             client: Any = Client(target, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
         except (OSError, TypeError, ValueError, RuntimeError) as problem:
-            raise _unreachable(self._address, problem) from problem
+            raise _unreachable(self._address, problem) from None
         self._open.callback(_close, client)
         return client
 

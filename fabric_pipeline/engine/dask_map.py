@@ -67,8 +67,8 @@ class DaskMap(Generic[Item, Result]):
                 self._send()
                 with suppress(Empty):
                     self._take(self._ended.get(timeout=_LOOK_S))
-        except _GONE as problem:
-            raise self._lost() from problem
+        except _GONE:
+            raise self._lost() from None
         finally:
             self._let_go()
         return [self._done[number] for number in range(len(self._items))]
@@ -148,7 +148,7 @@ class DaskMap(Generic[Item, Result]):
             raise EngineError(
                 f"a worker of {self._place} has no fabric_pipeline ({problem})",
                 "install the same version of it with the extra `cluster` where workers run",
-            ) from problem
+            ) from None
         words = f"{type(problem).__name__}: {str(problem)[:400]}; report this fault"
         self._end(Done(number, None, words, tries=max(self._begun[number], 1)))
 

@@ -119,11 +119,11 @@ def _accused_together(findings: Sequence[Finding]) -> dict[int, int]:
     The cost is measured on a run as a whole, so with more than one link it is nobody's alone.
     """
     costly = [f for f in findings if f.accuses and f.is_link and f.numbers.get("runs")]
-    over = {id(f): set(f.numbers["runs"]) for f in costly}
-    return {
-        id(one): len({other.component for other in costly if over[id(one)] & over[id(other)]})
-        for one in costly
-    }
+    of_run: dict[str, set[str]] = {}
+    for finding in costly:
+        for run in finding.numbers["runs"]:
+            of_run.setdefault(run, set()).add(finding.component)
+    return {id(f): len(set().union(*(of_run[run] for run in f.numbers["runs"]))) for f in costly}
 
 
 def incident_id(finding: Finding, context: Context) -> str:

@@ -48,12 +48,10 @@ def link_ends(component: str, topology: Topology) -> list[tuple[str, str]]:
     parsed = parse_component(component)
     key = topology.link_key(topology.resolve(component))
     ends = [(parsed.node, parsed.interface)]
-    for link in topology.links:
-        if key in (link.a, link.b):
-            for end in (link.a, link.b):
-                if topology.link_key(topology.resolve(end)) == key:
-                    one = parse_component(end)
-                    ends.append((one.node, one.interface))
+    for end in (end for link in topology.links_at(key) for end in (link.a, link.b)):
+        if topology.link_key(topology.resolve(end)) == key:
+            one = parse_component(end)
+            ends.append((one.node, one.interface))
     return list(dict.fromkeys(name for end in ends for name in _names(*end, topology)))
 
 

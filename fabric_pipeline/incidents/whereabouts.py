@@ -94,9 +94,8 @@ def plug_twin(component: str, topology: Topology) -> str:
 
 def links_of_device(component: str, topology: Topology) -> list[str]:
     """Ends of the links that the topology states for the device of a component, in its order."""
-    wanted = _device(component)
-    ends = [end for link in topology.links for end in (link.a, link.b)]
-    return [end for end in ends if wanted[1] and _device(end) == wanted]
+    node, device = _device(component)
+    return topology.ends_of_device(node, device) if device else []
 
 
 def platform_of(component: str, far_end: str, topology: Topology) -> PlatformFacts:

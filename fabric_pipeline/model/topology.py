@@ -61,6 +61,8 @@ class Topology:
         self._sources: dict[tuple[str, str], list[str]] = {}  # of each entity, in their order
         self._link_by_end: dict[str, Link] = {}
         self._position: dict[str, int] = {}  # of a link in `links`, by its end a
+        self._links_at: dict[str, list[Link]] | None = None
+        self._links_of_device: dict[tuple[str, str], list[str]] | None = None
         self._bundles: list[tuple[Link, str]] = []
         merged = list(parts)
         self._names = Names(merged, self._conflicts)
@@ -88,6 +90,25 @@ class Topology:
         if link is None:
             return ""
         return link.b if link.a == _without_lane(component) else link.a
+
+    def links_at(self, end: str) -> list[Link]:
+        """All links with this end as it is written, several GPUs' bundles among them, in their order."""
+        if self._links_at is None:
+            self._links_at = {}
+            for link in self.links:
+                for name in dict.fromkeys((link.a, link.b)):
+                    self._links_at.setdefault(name, []).append(link)
+        return self._links_at.get(end, [])
+
+    def ends_of_device(self, node: str, device: str) -> list[str]:
+        """Ends of the links that the sources state for a device, in their order."""
+        if self._links_of_device is None:
+            self._links_of_device = {}
+            for end in (end for link in self.links for end in (link.a, link.b)):
+                parsed = parse_component(end)
+                place = parsed.node, device_of(parsed.interface)
+                self._links_of_device.setdefault(place, []).append(end)
+        return self._links_of_device.get((node, device), [])
 
     def link_key(self, component: str) -> str:
         """One key for both ends of a link, so that they can be folded; the component when unknown."""

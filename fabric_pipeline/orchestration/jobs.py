@@ -1,8 +1,11 @@
-"""The jobs: diagnose a drop, publish what was approved, and throw away old run history."""
+"""The jobs: diagnose a drop, publish what was approved, and throw away what is old by policy."""
 
 from datetime import UTC, datetime, timedelta
 
 import dagster as dg
+
+from fabric_pipeline.orchestration.resources import FabricResource
+from fabric_pipeline.workflows.retention import KEEP_READINGS_DAYS, retain
 
 KEEP_RUNS_DAYS = 30
 _DELETE_AT_ONCE = 500
@@ -44,7 +47,34 @@ def delete_old_runs(context: dg.OpExecutionContext) -> None:
     context.log.info(f"{len(old)} runs older than {KEEP_RUNS_DAYS} days deleted")
 
 
-@dg.job(description="Housekeeping of the run history; tables and ledger are not touched.")
+@dg.op(
+    description=f"Throw away readings of drops older than {KEEP_READINGS_DAYS} days that nothing open needs; "
+    "the ledger says so first. Then verify the whole ledger and bring the audit file up to it."
+)
+def expire_old_readings(context: dg.OpExecutionContext, fabric: FabricResource) -> None:
+    """What was found, decided, published and proven stays for ever."""
+    done = retain(fabric.settings(), fabric.now())
+    for one in done.kept:
+        context.log.info(f"{one.drop} is kept: {one.kept_for}")
+    drops = len({one.drop for one in done.expired})
+    context.log.info(f"readings of {drops} drops expired, {done.bytes / 1e6:,.1f} MB")
+    context.add_output_metadata(
+        {
+            "drops_expired": drops,
+            "tables_expired": len(done.expired),
+            "bytes_freed": done.bytes,
+            "drops_kept": len(done.kept),
+            "archives_packed_again": len(done.unpacked),
+            "half_written_files_removed": done.leftovers,
+            "audit_seconds": round(done.audit.seconds, 3) if done.audit else 0.0,
+        }
+    )
+
+
+@dg.job(
+    description="Housekeeping: old run history, and readings of old drops; what was found is kept."
+)
 def retention() -> None:
-    """Delete old runs."""
+    """Delete old runs, expire old readings."""
     delete_old_runs()
+    expire_old_readings()

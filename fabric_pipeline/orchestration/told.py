@@ -12,6 +12,7 @@ from time import monotonic
 
 import dagster as dg
 
+from fabric_pipeline.model.pace import Pace
 from fabric_pipeline.model.progress import Moment, Tell
 
 # Each line of the log is an event in Dagster's database; a drop of thousands of files would fill it.
@@ -31,20 +32,15 @@ def heard_by(ear: Tell) -> Iterator[None]:
 
 def teller(context: dg.AssetExecutionContext) -> Tell:
     """What a step of this context calls with its moments."""
-    last = monotonic()
+    last, pace = monotonic(), Pace()
 
     def tell(moment: Moment) -> None:
         nonlocal last
+        pace.hear(moment)
         for ear in _ears:
             ear(moment)
         if monotonic() - last >= LOG_EVERY_S:
             last = monotonic()
-            context.log.info(_line(moment))
+            context.log.info(pace.words())
 
     return tell
-
-
-def _line(moment: Moment) -> str:
-    done = f", {moment.files:,} of {moment.of_files:,} files" if moment.of_files else ""
-    size = f", {moment.size:,} of {moment.of_size:,} bytes" if moment.of_size else ""
-    return f"{moment.words}{done}{size}"

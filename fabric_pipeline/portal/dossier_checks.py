@@ -11,13 +11,15 @@ import threading
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabric_pipeline.errors import FabricError
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.workflows.dossier_bag import TAG_MANIFEST
-from fabric_pipeline.workflows.dossier_check import DossierCheck
-from fabric_pipeline.workflows.dossier_verify import verify_dossier
+
+if TYPE_CHECKING:
+    from fabric_pipeline.workflows.dossier_check import DossierCheck
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,6 +73,10 @@ class Checks:
         threading.Thread(target=self._work, args=(name, path), name=f"verify {name}").start()
 
     def _work(self, name: str, path: Path) -> None:
+        from fabric_pipeline.workflows.dossier_verify import (
+            verify_dossier,
+        )  # loads the whole diagnosis
+
         check, error, manifest = None, "", ""
         with self._turn:
             try:

@@ -86,8 +86,9 @@ class Portal:
 
     def waiting(self) -> list[TicketRow]:
         """Drafts that no person has decided about, most urgent first."""
-        rows = [row for row in self.ledger.tickets() if row.state == "awaiting"]
-        return sorted(rows, key=lambda row: (_URGENCY.get(row.priority, 9), row.drafted_at))
+        return sorted(
+            self.ledger.awaiting(), key=lambda row: (_URGENCY.get(row.priority, 9), row.drafted_at)
+        )
 
     def view(self, drop: str | None = None) -> FabricView:
         """The fabric of a drop, else of the one read last; read again when its tables have changed."""

@@ -19,7 +19,6 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.audit import rebuild_audit
 from fabric_pipeline.workflows.dagster_home import FILE
 from fabric_pipeline.workflows.dispatch_stages import publish_stage
-from fabric_pipeline.workflows.draft_drop import draft_stage
 from fabric_pipeline.workflows.launch_jobs import Event, launch
 
 Job = Literal["diagnose", "publish"]
@@ -122,6 +121,8 @@ def runs_of(settings: Settings) -> Runs:
 
 
 def _draft(settings: Settings, drop: str) -> None:
+    from fabric_pipeline.workflows.draft_drop import draft_stage  # loads drafters
+
     draft_stage(settings, drop, datetime.now(UTC))
     rebuild_audit(settings)
 

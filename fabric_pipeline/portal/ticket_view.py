@@ -106,7 +106,7 @@ def ticket_view(
         notes=notes,
         changed_since=_changed_since(ledger, revisions, stored, draft),
         events=tuple(reversed(ticket_events(ledger, ticket_id))),
-        life=states(ledger).get(stored.incident_id),
+        life=states(ledger, [stored.incident_id]).get(stored.incident_id),
         standing=standing_of(settings, ledger, current),
     )
 

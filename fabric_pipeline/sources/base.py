@@ -27,6 +27,14 @@ class TooLargeError(BadInputError):
     """A file that a reader has to hold whole is too large for that."""
 
 
+# Bytes of a file that were gone through, and the words for this pass ("" when there is but one).
+Hear = Callable[[int, str], None]
+
+
+def _nobody(_size: int, _words: str) -> None:
+    """Hears nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hints:
     """What the surroundings of a file say: drop.yaml, the folder it lies in.
@@ -56,6 +64,7 @@ class SourceFile:
     `name` is how the file is shown (path relative to the drop). `text` replaces undecodable bytes
     by U+FFFD so that a reader sees every line.
     `open_table` opens Parquet for readers, which know no database; None when nobody provides it.
+    `hear` is told how far a large file was gone through, by what goes through it in pieces.
     `seen` keeps what readers of one family worked out of the head, so that the next need not.
     """
 
@@ -64,6 +73,7 @@ class SourceFile:
     sha256: str = ""
     hints: Hints = field(default_factory=Hints)
     open_table: Callable[[Path], TableRows] | None = None
+    hear: Hear = field(default=_nobody, repr=False, compare=False)
     seen: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property

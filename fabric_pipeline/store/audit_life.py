@@ -6,6 +6,7 @@ reads the same states as the command line; success rates and repeat offenders ar
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -65,9 +66,11 @@ REPAIR_OUTCOMES = Table(
 )
 
 
-def life_tables(ledger: Ledger) -> list[tuple[Table, list[tuple[Any, ...]]]]:
-    """Both tables with their rows."""
-    found = lives(ledger)
+def life_tables(
+    ledger: Ledger, incident_ids: Collection[str] | None = None
+) -> list[tuple[Table, list[tuple[Any, ...]]]]:
+    """Both tables with their rows, of all incidents or of those that are named."""
+    found = lives(ledger, incident_ids)
     rows = {row.seq: row for row in ledger.repairs()}
     states = [_state_row(name, life) for name, life in found.items()]
     outcomes = [

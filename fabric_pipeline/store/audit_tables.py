@@ -13,10 +13,21 @@ from fabric_pipeline.schemas.table import Column, Table, number, text, time, who
 
 @dataclass(frozen=True, slots=True)
 class LedgerTable:
-    """One table of the audit file and the SQLite query whose columns fill it in order."""
+    """One table of the audit file and the SQLite query whose columns fill it in order.
+
+    `source` is the table that it is read from. Of an append-only one `grown` finds the numbers of the rows
+    that are new, or that stand otherwise, since the number `:last`; without it all rows are read anew.
+    """
 
     table: Table
     query: str
+    source: str
+    grown: str = ""
+
+    @property
+    def rows_since(self) -> str:
+        """The query for the rows that `grown` finds."""
+        return f"SELECT * FROM ({self.query}) WHERE seq IN ({self.grown})"
 
 
 def _flag(name: str, description: str) -> Column:
@@ -33,7 +44,7 @@ _TICKET = text("ticket_id", "Id of the ticket")
 _REVISION = whole("revision", "Revision of the ticket's draft, from 1")
 _DRAFT_HASH = text("draft_sha256", "SHA-256 of the draft's content, which a review binds to")
 
-LEDGER_TABLES = (
+_DECIDED = (
     LedgerTable(
         _table(
             "ledger_drops",
@@ -49,6 +60,7 @@ LEDGER_TABLES = (
         ),
         "SELECT drop_id, name, path, content_sha256, first_seen, last_read, processed_sha256 "
         "FROM drops ORDER BY first_seen, drop_id",
+        "drops",
     ),
     LedgerTable(
         _table(
@@ -61,6 +73,8 @@ LEDGER_TABLES = (
             time("diagnosed_at", "When (UTC)"),
         ),
         "SELECT seq, drop_id, incidents, at FROM diagnoses ORDER BY seq",
+        "diagnoses",
+        "SELECT seq FROM diagnoses WHERE seq > :last",
     ),
     LedgerTable(
         _table(
@@ -79,9 +93,14 @@ LEDGER_TABLES = (
             text("record", "The whole incident record, JSON"),
             time("observed_at", "When it was recorded (UTC)"),
         ),
-        "SELECT seq, incident_id, drop_id, found, "
-        "seq IN (SELECT seq FROM current_observations), component, gpu_serial, needs_ticket, "
-        "evidence_sha256, json, at FROM incident_observations ORDER BY seq",
+        "SELECT o.seq, o.incident_id, o.drop_id, o.found, o.found AND NOT EXISTS (SELECT 1 "
+        "FROM incident_observations AS n WHERE n.drop_id = o.drop_id "
+        "AND n.incident_id = o.incident_id AND n.seq > o.seq), o.component, o.gpu_serial, "
+        "o.needs_ticket, o.evidence_sha256, o.json, o.at FROM incident_observations AS o "
+        "ORDER BY o.seq",
+        "incident_observations",
+        "SELECT o.seq FROM incident_observations AS n JOIN incident_observations AS o "
+        "ON o.drop_id = n.drop_id AND o.incident_id = n.incident_id WHERE n.seq > :last",
     ),
     LedgerTable(
         _table(
@@ -107,10 +126,15 @@ LEDGER_TABLES = (
             time("drafted_at", "When it was recorded (UTC)"),
         ),
         "SELECT d.seq, d.ticket_id, d.revision, d.draft_sha256, d.drop_id, d.incident_id, "
-        "d.seq IN (SELECT seq FROM current_drafts), EXISTS (SELECT 1 FROM retirements AS r "
+        "NOT EXISTS (SELECT 1 FROM drafts AS n WHERE n.ticket_id = d.ticket_id "
+        "AND n.revision > d.revision), EXISTS (SELECT 1 FROM retirements AS r "
         "WHERE r.ticket_id = d.ticket_id AND r.revision = d.revision), d.drafter, d.model, "
         "d.prompt_version, d.input_tokens, d.output_tokens, d.cost_usd, d.evidence_sha256, d.json, "
         "d.at FROM drafts AS d ORDER BY d.seq",
+        "drafts",
+        "SELECT o.seq FROM drafts AS n JOIN drafts AS o ON o.ticket_id = n.ticket_id "
+        "WHERE n.seq > :last UNION SELECT o.seq FROM retirements AS r "
+        "JOIN drafts AS o ON o.ticket_id = r.ticket_id WHERE r.seq > :retirements",
     ),
     LedgerTable(
         _table(
@@ -128,6 +152,8 @@ LEDGER_TABLES = (
         ),
         "SELECT seq, ticket_id, revision, draft_sha256, decision, reviewer, reason, at "
         "FROM reviews ORDER BY seq",
+        "reviews",
+        "SELECT seq FROM reviews WHERE seq > :last",
     ),
     LedgerTable(
         _table(
@@ -147,6 +173,8 @@ LEDGER_TABLES = (
         ),
         "SELECT seq, ticket_id, revision, draft_sha256, base_revision, base_sha256, editor, reason, "
         "diff, at FROM edits ORDER BY seq",
+        "edits",
+        "SELECT seq FROM edits WHERE seq > :last",
     ),
     LedgerTable(
         _table(
@@ -169,6 +197,8 @@ LEDGER_TABLES = (
         ),
         "SELECT seq, incident_id, ticket_id, component, action, step, part, old_serial, new_serial, "
         "repaired_by, repaired_at, note, at FROM repairs ORDER BY seq",
+        "repairs",
+        "SELECT seq FROM repairs WHERE seq > :last",
     ),
     LedgerTable(
         _table(
@@ -188,6 +218,8 @@ LEDGER_TABLES = (
         ),
         "SELECT seq, incident_id, drop_id, component, verdict, window_start, window_end, "
         "measured_s, facts, at FROM link_checks ORDER BY seq",
+        "link_checks",
+        "SELECT seq FROM link_checks WHERE seq > :last",
     ),
     LedgerTable(
         _table(
@@ -201,6 +233,8 @@ LEDGER_TABLES = (
             time("retired_at", "When (UTC)"),
         ),
         "SELECT seq, ticket_id, revision, reason, at FROM retirements ORDER BY seq",
+        "retirements",
+        "SELECT seq FROM retirements WHERE seq > :last",
     ),
     LedgerTable(
         _table(
@@ -218,6 +252,8 @@ LEDGER_TABLES = (
         ),
         "SELECT seq, ticket_id, revision, draft_sha256, review_seq, reviewer, at, outbox_file "
         "FROM published ORDER BY seq",
+        "published",
+        "SELECT seq FROM published WHERE seq > :last",
     ),
     LedgerTable(
         _table(
@@ -233,8 +269,33 @@ LEDGER_TABLES = (
             text("hash", "SHA-256 over this link"),
         ),
         "SELECT seq, kind, row_seq, payload_sha256, prev_hash, hash FROM chain ORDER BY seq",
+        "chain",
+        "SELECT seq FROM chain WHERE seq > :last",
     ),
 )
+
+_EXPIRED = LedgerTable(
+    _table(
+        "ledger_expired",
+        "one table of one drop whose rows were thrown away",
+        "Readings of old drops that expired by policy, with the hash of the file that held them.",
+        _SEQ,
+        _DROP,
+        text("table_name", "Table of the lake"),
+        whole("rows", "Rows it had"),
+        whole("bytes", "Size of its files"),
+        text("sha256", "SHA-256 of the file that stood for the table"),
+        text("policy", "Rule by which it expired, in words"),
+        time("expired_at", "When (UTC)"),
+        text("prev_hash", "Hash of the row before"),
+        text("hash", "SHA-256 over this row"),
+    ),
+    "SELECT seq, drop_id, table_name, rows, bytes, sha256, policy, at, prev_hash, hash "
+    "FROM expired ORDER BY seq",
+    "expired",
+    "SELECT seq FROM expired WHERE seq > :last",
+)
+LEDGER_TABLES: tuple[LedgerTable, ...] = (*_DECIDED, _EXPIRED)
 
 AUDIT_INFO = _table(
     "audit_info",

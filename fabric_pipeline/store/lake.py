@@ -249,7 +249,6 @@ def attach_drops(
 
 def scan_all(lake: Path, table: str) -> str:
     """The SELECT over all drops of a table, by an absolute path that holds wherever it is read."""
-    folder = _table_folder(lake.resolve(), table)
     heads = {drop: file for drop, file, _ in _partitions(lake, table)}
     listed = sorted(drop for drop, file in heads.items() if file == PARTS_FILE)
     files = [
@@ -258,7 +257,26 @@ def scan_all(lake: Path, table: str) -> str:
         for path in parts_of(lake.resolve(), table, drop)
     ]
     if len(listed) < len(heads):
-        files.append(literal(f"{glob_safe(str(folder))}/drop=*/{PART_FILE}"))
+        files.append(_all_single(lake, table))
+    return _scan(files)
+
+
+def scan_plain(lake: Path, table: str) -> str:
+    """The same SELECT where no drop lies in several files."""
+    return _scan([_all_single(lake, table)])
+
+
+def has_parts(lake: Path, table: str, drop: str) -> bool:
+    """True when a drop lies in several files."""
+    return part_path(lake, table, drop).with_name(PARTS_FILE).is_file()
+
+
+def _all_single(lake: Path, table: str) -> str:
+    folder = _table_folder(lake.resolve(), table)
+    return literal(f"{glob_safe(str(folder))}/drop=*/{PART_FILE}")
+
+
+def _scan(files: Sequence[str]) -> str:
     return (
         f"SELECT * FROM read_parquet([{', '.join(files)}], union_by_name = true, "
         "hive_partitioning = true, hive_types = {'drop': 'varchar'})"
@@ -301,17 +319,20 @@ def _partitions(lake: Path, table: str) -> Iterator[tuple[str, str, int]]:
     """
     folder = _table_folder(lake, table)
     try:
-        names = [entry.name for entry in os.scandir(folder) if entry.name.startswith("drop=")]
+        entries = os.scandir(folder)
     except (FileNotFoundError, NotADirectoryError):
         return
-    for name in names:
-        for file in (PART_FILE, PARTS_FILE):
-            try:
-                found = os.stat(f"{folder}/{name}/{file}")  # noqa: PTH116
-            except OSError:
+    with entries:
+        for entry in entries:
+            if not entry.name.startswith("drop="):
                 continue
-            yield name.removeprefix("drop="), file, found.st_mtime_ns
-            break
+            for file in (PART_FILE, PARTS_FILE):
+                try:
+                    found = os.stat(f"{entry.path}/{file}")  # noqa: PTH116
+                except OSError:
+                    continue
+                yield entry.name.removeprefix("drop="), file, found.st_mtime_ns
+                break
 
 
 def remove(lake: Path, table: str, drop: str) -> bool:
@@ -326,13 +347,8 @@ def remove(lake: Path, table: str, drop: str) -> bool:
 def remove_rows(lake: Path, table: str, drop: str) -> None:
     """Remove the rows of a partition and leave what else is kept in its folder."""
     head = head_path(lake, table, drop)
-    parts = [part for part in head.parent.glob("*.parquet") if _is_part(part.name)]
-    for path in (head, head.with_name(PART_FILE), *parts):
+    for path in (head, *head.parent.glob("*.parquet")):
         path.unlink(missing_ok=True)
-
-
-def _is_part(name: str) -> bool:
-    return name == PART_FILE or _PART_NAME.fullmatch(name) is not None
 
 
 def sweep(lake: Path, drop: str) -> None:

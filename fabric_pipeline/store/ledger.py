@@ -10,6 +10,7 @@ from fabric_pipeline.store.ledger_chain import LedgerChain
 from fabric_pipeline.store.ledger_drafts import LedgerDrafts, StoredDraft
 from fabric_pipeline.store.ledger_drops import DropClaim, DropRow, LedgerDrops
 from fabric_pipeline.store.ledger_edits import EditRow, LedgerEdits
+from fabric_pipeline.store.ledger_expired import ExpiredTable, LedgerExpired
 from fabric_pipeline.store.ledger_incidents import AccusedEnds, LedgerIncidents, Observation
 from fabric_pipeline.store.ledger_repairs import (
     LedgerRepairs,
@@ -27,6 +28,7 @@ __all__ = [
     "DropRow",
     "DropSpan",
     "EditRow",
+    "ExpiredTable",
     "Ledger",
     "LinkCheck",
     "Observation",
@@ -48,6 +50,7 @@ class Ledger(
     LedgerTickets,
     LedgerRepairs,
     LedgerSpans,
+    LedgerExpired,
     LedgerChain,
 ):
     """`Ledger(path)` opens or creates the file. It may be shared by threads and processes."""

@@ -10,9 +10,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from copy import copy
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import Self
 
 from fabric_pipeline.errors import FabricError, GateError
 
@@ -22,6 +24,8 @@ RETRIES = 4  # beyond SQLite's own waiting, which does not cover the switch to W
 
 class LedgerFile:
     """The file and its transactions; `Ledger` adds what can be asked and recorded."""
+
+    _held: sqlite3.Connection | None = None
 
     def __init__(self, path: Path) -> None:
         """Create or upgrade the file at `path`."""
@@ -33,6 +37,9 @@ class LedgerFile:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One consistent snapshot; nothing can be written through it."""
+        if self._held is not None:
+            yield self._held
+            return
         with closing(self._open()) as con:
             con.execute("PRAGMA query_only = ON")
             con.execute("BEGIN")
@@ -40,6 +47,17 @@ class LedgerFile:
                 yield con
             except sqlite3.DatabaseError as error:
                 raise self._unusable(error) from error
+
+    @contextmanager
+    def held(self) -> Iterator[Self]:
+        """The ledger for many questions in a row: all see one snapshot, through one open file.
+
+        Only for the thread that asks, and only until the end.
+        """
+        with self.reading() as con:
+            held = copy(self)
+            held._held = con
+            yield held
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

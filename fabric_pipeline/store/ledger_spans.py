@@ -53,6 +53,11 @@ class LedgerSpans(LedgerFile):
             ).fetchall()
         return {row["drop_id"]: _span(row) for row in rows}
 
+    def spans(self) -> dict[str, DropSpan]:
+        """Drop -> span, of all drops that have one."""
+        with self.reading() as con:
+            return {row["drop_id"]: _span(row) for row in con.execute("SELECT * FROM drop_spans")}
+
     def settle(self, incidents: Mapping[str, datetime]) -> None:
         """Note from when on drops need not be asked about these incidents any more."""
         with self.writing() as con:

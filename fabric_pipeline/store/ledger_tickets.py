@@ -29,6 +29,17 @@ LEFT JOIN reviews AS r ON r.seq = (
 )
 LEFT JOIN published AS p ON p.ticket_id = d.ticket_id AND p.revision = d.revision
 """
+_STATES = """
+SELECT d.ticket_id, r.decision, r.at AS reviewed_at, p.at AS published_at, EXISTS (
+    SELECT 1 FROM retirements AS x WHERE x.ticket_id = d.ticket_id AND x.revision = d.revision
+) AS retired
+FROM (SELECT ticket_id, max(revision) AS revision FROM drafts GROUP BY ticket_id) AS d
+LEFT JOIN reviews AS r ON r.seq = (
+    SELECT max(n.seq) FROM reviews AS n WHERE n.ticket_id = d.ticket_id AND n.revision = d.revision
+)
+LEFT JOIN published AS p ON p.ticket_id = d.ticket_id AND p.revision = d.revision
+ORDER BY d.ticket_id
+"""
 # Newest revisions that nobody decided and that still stand, from indexes alone.
 _AWAITING = """
 SELECT ticket_id, max(revision) AS revision FROM drafts GROUP BY ticket_id
@@ -108,6 +119,28 @@ class LedgerTickets(LedgerFile):
         with self.reading() as con:
             rows = con.execute(f"{_TICKETS} WHERE {where} ORDER BY d.ticket_id", params).fetchall()
             return [_ticket(row, _expired(con, row)) for row in rows]
+
+    def ticket_states(self) -> list[tuple[str, TicketState, str]]:
+        """Ticket, state, and when it was published or else decided ("" while it waits), by ticket id.
+
+        From indexes: no draft is read.
+        """
+        with self.reading() as con:
+            rows = con.execute(_STATES).fetchall()
+        return [
+            (row["ticket_id"], _ticket_state(row), row["published_at"] or row["reviewed_at"] or "")
+            for row in rows
+        ]
+
+    def undecided_drops(self) -> set[str]:
+        """Drops with a ticket that is neither rejected nor published and still stands."""
+        with self.reading() as con:
+            rows = con.execute(
+                f"SELECT DISTINCT t.drop_id FROM ({_TICKETS}) AS t "
+                "WHERE NOT t.retired AND t.published_at IS NULL "
+                "AND coalesce(t.decision, '') <> 'rejected'"
+            ).fetchall()
+        return {row["drop_id"] for row in rows}
 
     def awaiting(self) -> list[TicketRow]:
         """The tickets that wait for a person, by ticket id. What was decided is not read."""

@@ -31,6 +31,7 @@ _DELETED_AT_ONCE = 1000
 _RETRIES = 5
 _RETRY_S = 20
 _CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
+_HOST = re.compile(r"https?://(?:[^/\s@]*@)?([^/\s@?]{1,200})")
 _NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist", "canonicalize")
 _NO_RIGHT = ("401 Unauthorized", "403 Forbidden", "169.254.169.254", "Permission denied")
 
@@ -205,6 +206,8 @@ def _worded(place: str, url: str, said: str) -> FabricError:
 
 
 def _cause(said: str) -> str:
-    """The first line without bodies and queries, which may hold signatures."""
+    """What went wrong with which host: no bodies, queries or names of users, which may hold keys."""
     line = said.splitlines()[0].split("<?xml")[0] if said else ""
-    return re.sub(r"\?[^\s]*", "", line)[:300].strip(" :-")
+    host = _HOST.search(line)
+    cause = re.sub(r"\?[^\s]*", "", line.rsplit(" - ", 1)[-1])[:200].strip(" :-")
+    return f"{cause}, asking {host[1]}" if host else cause

@@ -12,8 +12,7 @@ from math import nan
 from typing import Any
 
 from fabric_pipeline.detect.absence.evaluate import silent_nodes, vanished_series
-from fabric_pipeline.detect.counting.witnesses_sql import OTHER_WITNESS, UNNAMED
-from fabric_pipeline.detect.port_counters.thresholds import CONTEXT_LIMITS
+from fabric_pipeline.detect.counting.witnesses_sql import UNNAMED
 from fabric_pipeline.detect.spikes.evaluate import (
     Spike,
     bursts_from_json,
@@ -30,7 +29,6 @@ from fabric_pipeline.diagnose.correlate import (
     increments_sql,
     step_sql,
 )
-from fabric_pipeline.diagnose.diagnose import PORT_LINKS
 from fabric_pipeline.diagnose.evidence import Evidence
 from fabric_pipeline.diagnose.localise.evidence import erring_links
 from fabric_pipeline.diagnose.localise.judge import judge_links
@@ -38,16 +36,15 @@ from fabric_pipeline.diagnose.localise.side_sql import side_evidence, states_in_
 from fabric_pipeline.diagnose.verdict_rows import with_verdicts
 from fabric_pipeline.model.captures import machines
 from fabric_pipeline.model.components import component_id
-from fabric_pipeline.model.counters import COUNTERS, STATE_COUNTERS
+from fabric_pipeline.model.counters import COUNTERS
 from fabric_pipeline.model.findings import Finding
-from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Reading, Run, UnknownFact
+from fabric_pipeline.model.records import CollectiveTiming, FabricEvent, Run, UnknownFact
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.store.columns import insert_columns
+from fabric_pipeline.workflows.gathered_readings import dict_rows, has_rows, port_snapshots, states
 from fabric_pipeline.workflows.witness_rows import witnesses
 
-_STATES = ", ".join(f"'{name}'" for name in STATE_COUNTERS)
-_PORTS = ", ".join(f"'{name}'" for name in sorted(PORT_LINKS))
 # What a link can do, and who a port is, are not measurements of its health.
 _IDENTITY = (
     "width_max",
@@ -58,60 +55,10 @@ _IDENTITY = (
     "sm_lid",
     "performance_state",
 )
-_BIT_ERROR_RATES = {"effective_ber", "symbol_ber"}
 _MEASURED = ", ".join(
     f"'{s.name}'" for s in COUNTERS.values() if s.role != "traffic" and s.name not in _IDENTITY
 )
 
-# State readings where they change, and the first and last of each series.
-_STATE_SQL = f"""
-with states as (
-    select *, lag(value) over w as before, lag(state) over w as state_before,
-        row_number() over (partition by node, interface, lane, counter order by sample desc) as from_end
-    from link_counters where counter in ({_STATES})
-    window w as (partition by node, interface, lane, counter order by sample)
-)
-select line, counter, value, node, interface, link_type, lane, ts, gpu_uuid, socket, state, s.file, quality, scope
-from states s left join drop_files f using (file)
-where before is null or before is distinct from value or state_before is distinct from state or from_end = 1
-order by f.file_no, line
-"""
-# Counters of ports without any time span; which series those are is found out first, because the counters
-# of a fleet mostly have times.
-_PORT_COUNTER = f"""
-    value is not null and quality <> '{OTHER_WITNESS}'
-    and (counter in ('effective_ber', 'symbol_ber') or (link_type in ({_PORTS}) and kind in ('cumulative', 'delta')))
-"""
-_UNTIMED_SQL = f"""
-create or replace temp table untimed_ports as
-select node, interface, lane, counter from link_counters where {_PORT_COUNTER}
-group by node, interface, lane, counter having count(elapsed_s) = 0
-"""
-_PORT_SNAPSHOT_SQL = f"""
-with untimed as (
-    select *, count(elapsed_s) over (partition by node, interface, lane, counter) as timed from link_counters c
-    where {_PORT_COUNTER} and exists (
-        from untimed_ports u where u.node = c.node and u.interface = c.interface and u.counter = c.counter and u.lane is not distinct from c.lane
-    )
-)
-select line, counter, value, kind, node, interface, link_type, lane, ts, gpu_uuid, socket, state, u.file, quality, scope
-from untimed u left join drop_files f using (file) where timed = 0 order by f.file_no, line
-"""
-# Network ports whose waiting time or errors marked upstream grew unlike the others: victims of something
-# else. First and last reading; ports wait all the time, so only the odd ones are worth a line.
-_PORT_CONTEXT_SQL = f"""
-with grown as (
-    select node, interface, counter, gpu_uuid, scope, min(sample) as first, max(sample) as last, coalesce(sum(delta), 0) as growth
-    from link_counters where counter in ('rx_remote_physical', 'tx_wait') and link_type in ({_PORTS}) and kind = 'cumulative'
-        and value is not null and lane is null
-    group by node, interface, counter, gpu_uuid, scope having count(elapsed_s) > 0
-), usual as (select counter, quantile_disc(growth, 0.5) as usual from grown group by counter)
-select line, c.counter, value, kind, node, interface, link_type, lane, ts, gpu_uuid, socket, state, file, quality, scope
-from link_counters c join grown using (node, interface, counter, gpu_uuid, scope) join usual using (counter)
-where sample in (first, last) and lane is null and growth > 10 * usual
-    and growth > case c.counter when 'tx_wait' then {CONTEXT_LIMITS["tx_wait"]} else {CONTEXT_LIMITS["rx_remote_physical"]} end
-order by node, interface, counter, sample
-"""
 _UNNAMED_SQL = f"""
 select file, gpu_uuid, bool_and(interface = '') from link_counters where {UNNAMED} group by file, gpu_uuid
 union select distinct file, '', false from fabric_events where node = '' and not contains(interface, '/port-') order by all
@@ -191,8 +138,8 @@ def gather_evidence(
         stragglers=_stragglers(connection),
         correlations=_correlations(connection),
         events=_events(connection),
-        states=_readings(connection, _STATE_SQL),
-        port_snapshots=_port_snapshots(connection),
+        states=states(connection),
+        port_snapshots=port_snapshots(connection),
         sweeps=_sweeps(connection),
         runs=runs,
         absences=_absences(
@@ -202,7 +149,7 @@ def gather_evidence(
         formats=formats,
         machines=_machines(connection),
         topology=topology,
-        has_timing=_exists(connection, "collective_timings where ts is not null"),
+        has_timing=has_rows(connection, "collective_timings where ts is not null"),
         timed_nodes=_timed_nodes(connection),
         unknown=_clocks_ahead(connection),
         has_measurements=_has_measurements(connection),
@@ -255,25 +202,7 @@ def _timed_nodes(connection: Any) -> frozenset[str]:
 
 def _has_measurements(connection: Any) -> bool:
     measured = f"link_counters where value is not null and counter in ({_MEASURED})"
-    return any(_exists(connection, x) for x in (measured, "collective_timings", "fabric_events"))
-
-
-def _port_snapshots(connection: Any) -> list[Reading]:
-    """Totals of ports without times, and ports that wait or forward errors unlike the others."""
-    present = {
-        name: {
-            row[0]
-            for row in connection.execute(f"select distinct {name} from link_counters").fetchall()
-        }
-        for name in ("counter", "link_type")
-    }
-    if not present["counter"] & _BIT_ERROR_RATES and not present["link_type"] & PORT_LINKS:
-        return []  # the statements below look into every reading
-    connection.execute(_UNTIMED_SQL)
-    found = (
-        _readings(connection, _PORT_SNAPSHOT_SQL) if _exists(connection, "untimed_ports") else []
-    )
-    return found + _readings(connection, _PORT_CONTEXT_SQL)
+    return any(has_rows(connection, x) for x in (measured, "collective_timings", "fabric_events"))
 
 
 def _absences(
@@ -282,7 +211,7 @@ def _absences(
     expected_nodes: Iterable[str],
     uncounted: Sequence[tuple[str, str]],
 ) -> list[Finding]:
-    if not _exists(connection, "link_counters where ts is not null"):
+    if not has_rows(connection, "link_counters where ts is not null"):
         return []
     return vanished_series(connection) + silent_nodes(
         connection, {*topology.expected_nodes, *expected_nodes} - {""}, uncounted
@@ -295,18 +224,8 @@ def _store(connection: Any, name: str, rows: Sequence[Sequence[Any]]) -> None:
     insert_columns(connection, name, [(c.name, c.type) for c in table.columns], rows)
 
 
-def _dicts(connection: Any, sql: str) -> list[dict[str, Any]]:
-    cursor = connection.execute(sql)
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _exists(connection: Any, rows: str) -> bool:
-    return bool(connection.execute(f"select 1 from {rows} limit 1").fetchall())
-
-
 def _spikes(connection: Any) -> list[Spike]:
-    rows = _dicts(
+    rows = dict_rows(
         connection,
         "select * from spike_detections order by node, interface, lane, counter, gpu_uuid, scope, spike",
     )
@@ -321,7 +240,7 @@ def _spikes(connection: Any) -> list[Spike]:
 
 def _stragglers(connection: Any) -> list[Straggler]:
     found = []
-    for row in _dicts(
+    for row in dict_rows(
         connection, "select * from stragglers order by run, communicator, op, bytes, interval"
     ):
         row["late_ranks"], row["late_places"], row["nodes"] = (
@@ -334,7 +253,7 @@ def _stragglers(connection: Any) -> list[Straggler]:
 
 def _correlations(connection: Any) -> list[Correlation]:
     found = []
-    for row in _dicts(
+    for row in dict_rows(
         connection, "select * from straggler_correlations order by run, candidate_rank"
     ):
         row["component"] = component_id(row.pop("node"), row.pop("interface"))
@@ -348,7 +267,7 @@ def _correlations(connection: Any) -> list[Correlation]:
 def _events(connection: Any) -> list[FabricEvent]:
     found = []
     sql = "select e.* from fabric_events e left join drop_files f using (file) order by f.file_no, e.entry"
-    for row in _dicts(connection, sql):
+    for row in dict_rows(connection, sql):
         row["time"], row["details"] = row.pop("ts"), json.loads(row["details"])
         for unused in ("drop", "entry", "file_sha256"):
             row.pop(unused)
@@ -356,23 +275,9 @@ def _events(connection: Any) -> list[FabricEvent]:
     return found
 
 
-def _readings(connection: Any, sql: str) -> list[Reading]:
-    found = []
-    for row in _dicts(connection, sql):
-        row["time"] = row.pop("ts")
-        found.append(
-            Reading(
-                counter_text=row["counter"],
-                value_text="" if row["value"] is None else f"{row['value']:g}",
-                **row,
-            )
-        )
-    return found
-
-
 def _sweeps(connection: Any) -> list[CollectiveTiming]:
     found = []
-    for row in _dicts(connection, _SWEEP_SQL):
+    for row in dict_rows(connection, _SWEEP_SQL):
         row["start"] = row.pop("ts")
         row["duration_us"] = nan if row["duration_us"] is None else row["duration_us"]
         for unused in ("drop", "entry", "file_sha256", "run_nodes"):

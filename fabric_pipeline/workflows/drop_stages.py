@@ -1,8 +1,8 @@
 """The stages of one drop over the lake: each reads its upstream tables, writes its own, validates it.
 
 These are what the assets call; running them in order without Dagster gives the same tables. A table
-that breaks its schema is reported with the rule and is not handed on. What judges is imported by the
-stage that judges, because most who import this module only ask what an earlier run left.
+that breaks its schema is reported with the rule and is not handed on. What reads and judges is imported
+by the stage that does, because most who import this module only ask what an earlier run left.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from functools import cache as cached
 from pathlib import Path
 from typing import Any
 
-from fabric_pipeline.detect.counting.count import count_links
-from fabric_pipeline.engine.choose import open_engine
 from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.incidents.record import IncidentRecord
 from fabric_pipeline.model.captures import in_capture_order
@@ -27,13 +25,11 @@ from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.validation import Violation, validate
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.sources.drop import list_drop
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.expired import refuse_expired
-from fabric_pipeline.workflows.ingest import ingest, machines_apart
 from fabric_pipeline.workflows.ingest_report import (
     IngestReport,
     cluster_of,
@@ -41,9 +37,7 @@ from fabric_pipeline.workflows.ingest_report import (
     save_report,
 )
 from fabric_pipeline.workflows.shards import NodeRange, failed_shards, node_ranges
-from fabric_pipeline.workflows.staged_shards import aside_of
 from fabric_pipeline.workflows.topology_rows import topology_from_rows
-from fabric_pipeline.workflows.unpacked import with_archives
 
 INGEST_TABLES = (
     "raw_telemetry",
@@ -73,6 +67,12 @@ def ingest_stage(
     tell: Tell = silent,
 ) -> tuple[list[StageResult], IngestReport]:
     """Drop folder -> the five ingest tables."""
+    from fabric_pipeline.engine.choose import open_engine
+    from fabric_pipeline.sources.drop import list_drop
+    from fabric_pipeline.workflows.ingest import ingest
+    from fabric_pipeline.workflows.staged_shards import aside_of
+    from fabric_pipeline.workflows.unpacked import with_archives
+
     if not path.exists():
         raise NotFoundError(f"{path}: the drop is no longer there", "put it back or drop it again")
     drop = with_archives(list_drop(path, tell), settings.unpacked, tell=tell)
@@ -104,6 +104,9 @@ def link_counters_stage(settings: Settings, drop_id: str, tell: Tell = silent) -
     """
     if len(lake.parts_of(settings.lake, "raw_telemetry", drop_id)) > 1 or settings.engine == "dask":
         return _counted_in_shards(settings, drop_id, tell)
+    from fabric_pipeline.detect.counting.count import count_links
+    from fabric_pipeline.workflows.ingest import machines_apart
+
     with drop_tables(settings, drop_id, ["raw_telemetry"]) as connection:
 
         def write(rows: str) -> StageResult:

@@ -128,7 +128,7 @@ def load_series(
     more = len(wanted) - len(drawn)
     if link is not None and not any(one is link for one in drawn):
         drawn = [link, *drawn]
-    with present_tables(settings, view.drop, TABLES) as connection:
+    with present_tables(settings, view.drop, TABLES, refuses_expired=False) as connection:
         clock = _clock(connection.execute(sql.SPAN_SQL).fetchall()[0], window)
         found = FabricSeries(view.drop, clock, more_strips=more)
         found.chosen = next((n for n, one in enumerate(drawn) if one is link), None)

@@ -19,6 +19,7 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.columns import insert_columns
 from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import attach, part_path, written_at
+from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows import fabric_view_sql as sql
 from fabric_pipeline.workflows.expired import expired_words
 from fabric_pipeline.workflows.fabric_view_build import Builder
@@ -28,6 +29,7 @@ from fabric_pipeline.workflows.topology_rows import topology_from_rows
 
 _TABLES = ("fabric_topology", "link_counters", "spike_detections", "incident_records")
 _SHOWN_DROPS = 20
+_NOT_MEASURED = "This drop has no link counters: no link end was measured."
 
 
 def load_fabric_view(settings: Settings, drop: str | None = None) -> FabricView:
@@ -40,12 +42,23 @@ def load_fabric_view(settings: Settings, drop: str | None = None) -> FabricView:
     try:
         there = {table: attach(connection, settings.lake, table, name) for table in _TABLES}
         view = _view(connection, name, there)
-        gone = "" if there["link_counters"] else expired_words(settings, name, ["link_counters"])
-        if gone:
-            view.notes = [f"{gone[:1].upper()}{gone[1:]}: no link is called healthy.", *view.notes]
+        if not there["link_counters"]:
+            _tell_expired(settings, view)
         return view
     finally:
         connection.close()
+
+
+def _tell_expired(settings: Settings, view: FabricView) -> None:
+    """Of a drop whose readings are gone by policy: that they are, and from when they were."""
+    words = expired_words(settings, view.drop, ["link_counters"])
+    if not words:
+        return
+    told = f"{words[:1].upper()}{words[1:]}: no link is called healthy."
+    view.notes = [told, *(note for note in view.notes if note != _NOT_MEASURED)]
+    span = Ledger(settings.ledger).spans().get(view.drop)
+    if span is not None:
+        view.window_start, view.window_end = span.first, span.last
 
 
 def drops_with_fabric(lake: Path) -> list[str]:
@@ -162,7 +175,7 @@ def _notes(view: FabricView, there: dict[str, bool], is_measured: bool) -> list[
             "This drop states no topology: racks and far ends are unknown, links are those measured."
         )
     if not there["link_counters"] or not is_measured:
-        notes.append("This drop has no link counters: no link end was measured.")
+        notes.append(_NOT_MEASURED)
     if not view.racks and not view.switches:
         notes.append("This drop names no node and no switch: there is nothing to draw.")
     down = view.links.count_of(DOWN)

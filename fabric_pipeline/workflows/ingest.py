@@ -26,6 +26,7 @@ from fabric_pipeline.sources.registry import UNKNOWN_FORMAT, Match, recognise
 from fabric_pipeline.store.parquet_rows import ParquetFile
 from fabric_pipeline.workflows import staging
 from fabric_pipeline.workflows.file_reading import refused_whole, understood
+from fabric_pipeline.workflows.ingest_report import ARCHIVE, FileReport
 from fabric_pipeline.workflows.kept_names import (
     NORMALIZED,
     rename_runs,
@@ -39,25 +40,6 @@ from fabric_pipeline.workflows.topology_rows import places_in_names, topology_ro
 CLOCK_TOLERANCE = timedelta(minutes=10)
 # Lists that people keep say how a site should be, and tools how it is: the graph hears tools first.
 PLANS = frozenset({"netbox_csv", "slurm_topology"})
-_ARCHIVE = "archive_"
-
-
-@dataclass(slots=True)
-class FileReport:
-    """What became of one file: counts, and in words what a person has to know or do."""
-
-    name: str
-    sha256: str
-    size: int
-    format: str = "unknown"
-    readings: int = 0
-    rejected: int = 0
-    problem: str = ""
-
-    @property
-    def is_archive(self) -> bool:
-        """True for an archive that was read through the files in it."""
-        return self.format.startswith(_ARCHIVE)
 
 
 @dataclass(slots=True)
@@ -170,7 +152,7 @@ def _set_apart(connection: Any, drop: Drop, done: Ingested) -> None:
     """Account for archives, which are read through their files, and for entries that were refused."""
     apart = [stamp for stamp in drop.stamps() if not stamp.is_data]
     for stamp in apart:
-        form = f"{_ARCHIVE}{stamp.archive.replace('.', '_')}" if stamp.archive else UNKNOWN_FORMAT
+        form = f"{ARCHIVE}{stamp.archive.replace('.', '_')}" if stamp.archive else UNKNOWN_FORMAT
         done.files.append(
             FileReport(stamp.name, stamp.sha256, stamp.size, form, problem=stamp.problem)
         )

@@ -15,9 +15,27 @@ from fabric_pipeline.errors import NotFoundError
 from fabric_pipeline.model.records import Run, UnknownFact
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store import lake
-from fabric_pipeline.workflows.ingest import FileReport
 
 _REPORTS_FILE = "ingest_report.json"
+ARCHIVE = "archive_"  # what formats of archives begin with
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What became of one file: counts, and in words what a person has to know or do."""
+
+    name: str
+    sha256: str
+    size: int
+    format: str = "unknown"
+    readings: int = 0
+    rejected: int = 0
+    problem: str = ""
+
+    @property
+    def is_archive(self) -> bool:
+        """True for an archive that was read through the files in it."""
+        return self.format.startswith(ARCHIVE)
 
 
 @dataclass(slots=True)

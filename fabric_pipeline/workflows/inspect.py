@@ -28,7 +28,8 @@ from fabric_pipeline.workflows.diagnose import (
     spike_stage,
     straggler_stage,
 )
-from fabric_pipeline.workflows.ingest import FileReport, Ingested, count_links, ingest
+from fabric_pipeline.workflows.ingest import Ingested, count_links, ingest
+from fabric_pipeline.workflows.ingest_report import FileReport
 from fabric_pipeline.workflows.inspect_contract import as_contract
 from fabric_pipeline.workflows.inspect_coverage import coverage_of
 from fabric_pipeline.workflows.inspect_inputs import Given, given_drop, with_hints

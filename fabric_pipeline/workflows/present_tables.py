@@ -18,13 +18,19 @@ from fabric_pipeline.workflows.expired import refuse_expired
 
 
 @contextmanager
-def present_tables(settings: Settings, drop_id: str, names: Sequence[str]) -> Iterator[Any]:
-    """A connection with these tables of one drop under their own names."""
+def present_tables(
+    settings: Settings, drop_id: str, names: Sequence[str], *, refuses_expired: bool = True
+) -> Iterator[Any]:
+    """A connection with these tables of one drop under their own names.
+
+    Without `refuses_expired` the caller says by itself that readings are gone.
+    """
     connection = session()
     try:
         for name in names:
             if not attach(connection, settings.lake, name, drop_id):
-                refuse_expired(settings, drop_id, name)
+                if refuses_expired:
+                    refuse_expired(settings, drop_id, name)
                 empty = TABLES[name].empty_sql()
                 connection.execute(f"create temp table {name} as {empty}")
         yield connection

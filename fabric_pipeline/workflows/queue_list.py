@@ -6,7 +6,7 @@ One line for each waiting ticket says what its reviewer has to know first. Nothi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from fabric_pipeline.incidents.ticket import TicketDraft
 from fabric_pipeline.store.ledger import Ledger, StoredDraft, TicketRow
@@ -42,16 +42,20 @@ class Queue:
 
 def queue_of(ledger: Ledger) -> Queue:
     """The queue as it is now: waiting by urgency and age, decided with the newest first."""
-    rows = ledger.tickets()
-    waiting = sorted((row for row in rows if row.state == "awaiting"), key=_urgency)
-    decided = [row for row in rows if row.state in ("approved", "rejected", "published")]
-    decided.sort(key=_decided_at, reverse=True)
-    gone = [row for row in rows if row.state == "superseded"]
+    states = ledger.ticket_states()
+    decided = [one for one in states if one[1] in ("approved", "rejected", "published")]
+    decided.sort(key=lambda one: one[2], reverse=True)
+    shown = [name for name, _, _ in decided[:_MOST_DECIDED]]
+    named = [name for name, state, _ in states if state in ("awaiting", "superseded")]
+    rows = {row.ticket_id: row for row in ledger.tickets(ticket_ids=[*named, *shown])}
+    waiting = sorted((row for row in rows.values() if row.state == "awaiting"), key=_urgency)
     return Queue(
         waiting=tuple(_waiting(ledger, row) for row in waiting),
-        decided=tuple(decided[:_MOST_DECIDED]),
+        decided=tuple(rows[name] for name in shown if name in rows),
         expired=tuple(row for row in waiting if row.expired),
-        gone=tuple((row, _why_gone(ledger, row)) for row in gone),
+        gone=tuple(
+            (row, _why_gone(ledger, row)) for row in rows.values() if row.state == "superseded"
+        ),
         more_decided=max(0, len(decided) - _MOST_DECIDED),
     )
 
@@ -128,7 +132,3 @@ def _why_gone(ledger: Ledger, row: TicketRow) -> str:
 def _urgency(row: TicketRow) -> tuple[int, datetime]:
     known = PRIORITIES.index(row.priority) if row.priority in PRIORITIES else 0
     return known, row.drafted_at
-
-
-def _decided_at(row: TicketRow) -> datetime:
-    return row.published_at or row.reviewed_at or datetime.min.replace(tzinfo=UTC)

@@ -22,6 +22,8 @@ from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.incident_life import lives
 from fabric_pipeline.store.ledger import DropRow, DropSpan, ExpiredTable, Ledger
 from fabric_pipeline.store.run_mark import at_work, is_at_work, unfinished
+from fabric_pipeline.store.shard_files import Expired
+from fabric_pipeline.workflows.shards_trim import trim_shards
 from fabric_pipeline.workflows.unpacked import trim_unpacked
 
 # Three months: most vendors ask for logs of the last weeks in a return, and a fault that comes back after
@@ -32,6 +34,7 @@ KEEP_UNPACKED_DAYS = 7
 # What a killed run left half-written; no run writes one file for so long.
 _LEFTOVER_AFTER = timedelta(days=1)
 READINGS = tuple(name for name, table in TABLES.items() if table.is_bulk)
+_NOTHING = Expired(0, 0)
 # Nobody waits for anything about a fault in one of these states.
 _AT_REST = ("quiet", "verified", "withdrawn")
 
@@ -55,6 +58,7 @@ class Retained:
     unpacked: list[str]
     leftovers: int
     audit: AuditBuilt | None = None
+    shards: Expired = _NOTHING
 
     @property
     def bytes(self) -> int:
@@ -65,7 +69,7 @@ class Retained:
 def retain(
     settings: Settings, at: datetime, *, keep_days: int = KEEP_READINGS_DAYS, dry_run: bool = False
 ) -> Retained:
-    """Throw away by policy, note it in the ledger, and make the audit file anew from what there is.
+    """Throw away by policy, note it in the ledger, verify all of the ledger, and bring the audit file up to it.
 
     `dry_run` only says what would go. Safe to repeat and to be killed: what the ledger says is gone and is
     still there goes the next time.
@@ -86,8 +90,9 @@ def retain(
         return Retained(expired, kept, unpacked, len(leftovers))
     for path in leftovers:
         path.unlink(missing_ok=True)
-    audit = rebuild_audit(settings, at=at, anew=True)
-    return Retained(expired, kept, unpacked, len(leftovers), audit)
+    audit = rebuild_audit(settings, at=at, whole_chain=True)
+    # Last, because an object store that cannot be reached should keep nothing else from being done.
+    return Retained(expired, kept, unpacked, len(leftovers), audit, trim_shards(settings))
 
 
 def _expire(

@@ -10,17 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabric_pipeline.errors import FabricError, UsageError
 from fabric_pipeline.model.progress import Tell, silent
 from fabric_pipeline.settings import Settings
-from fabric_pipeline.store.audit import AuditBuilt, rebuild_audit
 from fabric_pipeline.store.lake import sweep
 from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.store.run_mark import begin, finish
 from fabric_pipeline.workflows.inbox import claim, scan_all
 from fabric_pipeline.workflows.ingest_report import load_report
 from fabric_pipeline.workflows.shards import failed_shards
+
+if TYPE_CHECKING:
+    from fabric_pipeline.store.audit import AuditBuilt
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ def end_diagnosis(settings: Settings, drop_id: str, at: datetime) -> AuditBuilt:
 
     A drop with shards that failed stays to be run again. Parts of before go when the audit file has new ones.
     """
+    from fabric_pipeline.store.audit import rebuild_audit
+
     read = load_report(settings, drop_id).content_sha256  # the drop may have changed meanwhile
     if not failed_shards(settings, drop_id):
         Ledger(settings.ledger).mark_processed(drop_id, read, at)

@@ -47,7 +47,8 @@ def count_in_shards(settings: Settings, drop_id: str, tell: Tell) -> ShardedCoun
 
     Raises PipelineError when no shard at all could be counted.
     """
-    place = Place(settings.shard_store, str(settings.shards))
+    with_workers = settings.engine == "dask"  # in this process there is nobody to send files to
+    place = Place(settings.shard_store if with_workers else "", str(settings.shards))
     parts = raw_parts(settings, drop_id)
     sound = [part for part in parts if sha256_of(part.path) == part.sha256]
     items = _items(place, sound)

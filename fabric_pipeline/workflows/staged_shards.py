@@ -82,7 +82,7 @@ def read_one(item: ReadItem) -> Manifest | None:
     """
     if item.key != item.read.key:
         raise PipelineError(
-            f"{item.stamp.name}: this worker has another version of the pipeline",
+            "a worker has another version of the pipeline",
             "install the same version on all workers",
         )
     if (kept := find_read(item.place, item.read, item.latest)) is not None:
@@ -203,13 +203,15 @@ class FilesApart:
         ]
         self._is_more_kept = True
         done = self.aside.engine.map(read_one, items, words=READING, tell=self.tell)
+        failed: dict[str, list[str]] = {}
         for item, one in zip(items, done, strict=True):
             if one.is_failed:
-                self.problems.append(
-                    f"{item.stamp.name}: read here, a worker failed: {one.problem}"
-                )
+                failed.setdefault(one.problem, []).append(item.stamp.name)
             else:
                 self._sent[item.stamp.name] = (item.read, one.result)
+        for problem, (name, *more) in failed.items():
+            others = f" and {len(more)} more" if more else ""
+            self.problems.append(f"{name}{others}: read here, a worker failed: {problem}")
 
     def end(self) -> list[str]:
         """Keep the folder within its bounds; returns what went wrong on the way, in words."""

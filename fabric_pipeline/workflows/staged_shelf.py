@@ -16,7 +16,9 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import time
 from typing import Any
+from uuid import uuid4
 
 import fabric_pipeline
 from fabric_pipeline.errors import FabricError
@@ -35,6 +37,7 @@ TABLES = ("staged_readings", "staged_timings", "staged_events")
 _CODE = ("detect", "model", "schemas", "sources", "store", "workflows", "errors.py")
 # What comes of files that are gone, damaged or of another form: then the telemetry is read again.
 UNUSABLE = (FabricError, DatabaseError, OSError, ValueError, KeyError, TypeError)
+_LOADED_AT = time()
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _SAMPLE = 2048  # rows in which a column that is one value shows as such
@@ -57,8 +60,8 @@ class FileRead:
     @property
     def key(self) -> str:
         """SHA-256 of what is read follows from, this code included."""
-        time = self.hints.time and self.hints.time.isoformat()
-        surroundings = [self.hints.node, time, str(self.hints.timezone), self.zone]
+        stated = self.hints.time and self.hints.time.isoformat()
+        surroundings = [self.hints.node, stated, str(self.hints.timezone), self.zone]
         reader = [self.format_id, our_reader(self.format_id).version]
         told = [LAYOUT, self.sha256, *reader, *surroundings, code_sha256()]
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()
@@ -72,13 +75,19 @@ def our_reader(format_id: str) -> Reader:
 
 @cache
 def code_sha256() -> str:
-    """Hash of the code that reads, and of the versions of Python and DuckDB it runs on."""
+    """Hash of the code that reads, and of the versions of Python and DuckDB it runs on.
+
+    A process that outlives an update runs other code than what lies there: its hash is of its own, so
+    nothing that it reads is taken for a result of the new code.
+    """
     versions = f"Python {platform.python_version()}, DuckDB {version('duckdb')}"
     digest = hashlib.sha256(versions.encode())
     root = Path(fabric_pipeline.__file__).parent
     for name in _CODE:
         path = root / name
         for source in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            if source.stat().st_mtime > _LOADED_AT:
+                return f"of process {uuid4().hex}"
             digest.update(f"{source.relative_to(root)}\0{source.stat().st_size}\n".encode())
             digest.update(source.read_bytes())
     return digest.hexdigest()

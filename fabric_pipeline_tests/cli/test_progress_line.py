@@ -6,7 +6,8 @@ import signal
 
 import pytest
 
-from fabric_pipeline.cli.progress_line import Pace, progress_line
+from fabric_pipeline.cli.progress_line import progress_line
+from fabric_pipeline.model.pace import Pace
 from fabric_pipeline.model.progress import Moment
 
 GB = 10**9

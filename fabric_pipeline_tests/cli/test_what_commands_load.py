@@ -20,8 +20,8 @@ from fabric_pipeline_tests.pipeline_runs import ROOT
 
 HEAVY = frozenset(
     {
-        "alembic", "anthropic", "asyncio", "dagster", "duckdb", "httpx", "httpx2", "ibis", "jinja2", "numpy", "pandas", "pandera",
-        "pyarrow", "pydantic_ai", "rich", "segno", "sqlalchemy", "starlette", "uvicorn", "yaml",
+        "alembic", "anthropic", "asyncio", "dagster", "dask", "distributed", "duckdb", "httpx", "httpx2", "ibis", "jinja2",
+        "numpy", "obstore", "pandas", "pandera", "pyarrow", "pydantic_ai", "rich", "segno", "sqlalchemy", "starlette", "uvicorn", "yaml",
         "fabric_pipeline.sources.kernel_log.reader",  # stands for all readers being loaded
     }
 )  # fmt: skip
@@ -45,6 +45,7 @@ ALLOWED = {
     "matrix": VIEWS,
     "compare small other": VIEWS | FILES,
     "find node": VIEWS,
+    "retention --dry-run": TABLES | FILES,
     "synth --help": NOTHING,
     "dev --help": NOTHING,
     "portal --help": NOTHING,

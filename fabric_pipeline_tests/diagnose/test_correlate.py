@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabric_pipeline.diagnose.correlate import INCREMENTS_SQL, correlate
+from fabric_pipeline.detect.spikes.series import summarise
+from fabric_pipeline.diagnose.correlate import correlate, increments_sql, step_sql
 from fabric_pipeline.model.records import TopologyPart
 from fabric_pipeline.model.topology import Topology
 from fabric_pipeline.schemas.registry import TABLES
+from fabric_pipeline.store.duck import session
 from fabric_pipeline_tests.detect.telemetry import count, growing, new_connection
 from fabric_pipeline_tests.detect.telemetry import series as readings
 from fabric_pipeline_tests.diagnose.evidence import components, increments, series, topology
@@ -69,6 +72,17 @@ def test_the_chance_counts_all_shifts_that_do_as_well() -> None:
     (half,) = correlate([series(twice)], increments(LINK, range(10, 20)), NOWHERE, 30)
     assert half.p_value == 6 / 120, "it would fit either slow time"
     assert half.covered_share == 0.5
+
+
+@given(st.sets(st.integers(0, 39), min_size=1), st.sets(st.integers(0, 39), min_size=1))
+def test_every_shift_is_tried(erring: set[int], slow: set[int]) -> None:
+    (found,) = correlate([series(slow, rows=40)], increments(LINK, erring), NOWHERE, 30)
+    overlap = {n: len({(bin_ + n) % 40 for bin_ in erring} & slow) for n in range(-1, 41)}
+    most = max(overlap[lag] for lag in (0, -1, 1))
+    as_good = [max(overlap[n], overlap[n - 1], overlap[n + 1]) >= most for n in range(40)]
+    assert found.overlap_bins == most
+    assert found.p_value == (pytest.approx(sum(as_good) / 40) if most else 1.0)
+    assert str(found.overlap_share) == str(most / len(erring)), "nothing is 0.0, not -0.0"
 
 
 def test_both_ends_are_one_candidate_named_by_the_louder() -> None:
@@ -228,6 +242,24 @@ def test_only_ends_on_which_a_rule_fired_and_sums_only_where_no_link_tells_more(
         "create temp table spike_detections as select distinct node, interface, counter, ts as start_ts "
         "from link_counters where delta > 0 and node || interface <> 'n3gpu5'"
     )
-    found = connection.execute(INCREMENTS_SQL).fetchall()
+    found = connection.execute(increments_sql()).fetchall()
+    summarise(connection)
+    for sql in (increments_sql, step_sql):
+        of_all = connection.execute(sql()).fetchall()
+        assert connection.execute(sql("error_increments")).fetchall() == of_all
     connection.close()
     assert [row[:2] for row in found] == [("n1", "gpu1"), ("n1", "gpu2/nvlink-3"), ("n2", "gpu2")]
+
+
+@given(st.lists(st.sampled_from([60.0, 60.0, 59.999871, 30.0, 10.5, 0.0]), max_size=23))
+def test_the_usual_step_is_the_tenth_of_all_steps(steps_s: list[float]) -> None:
+    with closing(session()) as connection:
+        connection.execute(
+            "create temp table link_counters as "
+            "select unnest(?::double[]) as elapsed_s, 1.0 as delta, 'detected' as error_class",
+            [steps_s],
+        )
+        quantile = "select coalesce(quantile_cont(elapsed_s, 0.1), 0) from link_counters where elapsed_s > 0"
+        (expected,) = connection.execute(quantile).fetchall()[0]
+        (found,) = connection.execute(step_sql()).fetchall()[0]
+    assert found == pytest.approx(expected, rel=1e-12)

@@ -254,3 +254,17 @@ def test_nvlinks_of_a_gpu_are_listed_with_their_far_ends() -> None:
         ("n1:gpu3/nvlink-11", "n1:nvswitch-1/port-11"),
     ]
     assert topology.nvlinks_of("n1:mlx5_3/1") == []
+
+
+def test_links_and_ends_are_found_by_what_they_end_at() -> None:
+    bundle = {"a": {"node": "n1", "port": "gpu1"}, "b": {"node": "n1", "port": "gpu2"}, "count": 4}
+    known = Topology([part(links=[nvlink(1, 4, 0, 9), bundle, nvlink(1, 5, 0, 10), cable()])])
+    assert [link.link_id for link in known.links_at("n1:nvswitch-0/port-9")] == ["g1l4"]
+    assert [link.is_bundle for link in known.links_at("n1:gpu2")] == [True]
+    assert known.links_at("n1:gpu1/nvlink-9") == []
+    assert known.ends_of_device("n1", "nvswitch-0") == [
+        "n1:nvswitch-0/port-9", "n1:nvswitch-0/port-10"
+    ]  # fmt: skip
+    assert known.ends_of_device("n1", "gpu1") == ["n1:gpu1/nvlink-4", "n1:gpu1/nvlink-5", "n1:gpu1"]
+    assert known.ends_of_device("", "leaf-4") == ["unknown:leaf-4/port-12"]
+    assert known.ends_of_device("n2", "gpu1") == []

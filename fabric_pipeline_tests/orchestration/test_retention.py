@@ -1,8 +1,9 @@
-"""The retention job deletes old finished runs and nothing else."""
+"""The retention job deletes old finished runs, and readings of old drops by policy."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -14,6 +15,13 @@ from fabric_pipeline_tests.orchestration.runs import QUIET, definitions
 
 OLD = timedelta(days=jobs.KEEP_RUNS_DAYS + 1)
 RECENT = timedelta(days=jobs.KEEP_RUNS_DAYS - 1)
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The job throws things away: never in a home of somebody else."""
+    monkeypatch.setenv("FABRIC_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
 
 
 def past_run(instance: dg.DagsterInstance, status: dg.DagsterRunStatus, age: timedelta) -> str:
@@ -53,3 +61,17 @@ def test_a_long_history_goes_in_steps(
     for expected in (1 + 1, 0 + 2):  # old ones left, and the retention runs themselves
         job.execute_in_process(instance=instance, run_config=QUIET)
         assert instance.get_runs_count() == expected
+
+
+def test_the_job_says_what_expired_and_brings_the_audit_file_up_to_it(
+    instance: dg.DagsterInstance, own_home: Path
+) -> None:
+    job = definitions().resolve_job_def("retention")
+    outcome = job.execute_in_process(instance=instance, run_config=QUIET)
+    (told,) = [
+        event.step_output_data.metadata
+        for event in outcome.all_events
+        if event.is_successful_output and event.step_key == "expire_old_readings"
+    ]
+    assert (told["drops_expired"].value, told["drops_kept"].value) == (0, 0)
+    assert (own_home / "audit.duckdb").is_file()

@@ -158,10 +158,10 @@ def test_empty_parts_of_a_key_are_equal_to_each_other(connection: Any) -> None:
     assert "'d', None, 2" in violation.examples
 
 
-def test_a_rule_that_one_of_the_two_judges_misses_is_still_reported(
+def test_in_a_suspected_table_a_rule_that_one_of_the_two_judges_misses_is_still_reported(
     connection: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(connection, SMALL, "watched", [small(1, amount=99, word="no")])
+    put(connection, SMALL, "watched", [small(1, amount=99, word="no"), small(2, drop=None)])
     monkeypatch.setattr(validation, "_pandera_checks", lambda _: [])
     blind = dataclasses.replace(SMALL, description="A table of which no schema was made yet.")
     without_pandera = named(validate(connection, blind, "watched"))
@@ -170,5 +170,5 @@ def test_a_rule_that_one_of_the_two_judges_misses_is_still_reported(
     first_rules = validation._rules(SMALL)[:1]
     monkeypatch.setattr(validation, "_rules", lambda _: first_rules)
     without_sql = named(validate(connection, SMALL, "watched"))
-    broken = {("amount", "less_than_or_equal_to"), ("word", "isin")}
+    broken = {("drop", "not_nullable"), ("amount", "less_than_or_equal_to"), ("word", "isin")}
     assert without_pandera == broken == without_sql

@@ -19,7 +19,14 @@ def test_an_object_store_in_between_changes_no_byte_and_is_used_again(tmp_path: 
     hall = write_hall(tmp_path / DROP)
     hashes, figures = [], []
     for home, url in (("here", ""), ("there", "s3://bucket/site"), ("again", "s3://bucket/site")):
-        settings = Settings(root=ROOT, home=tmp_path / home, shard_readings=1, shard_store=url)
+        settings = Settings(
+            root=ROOT,
+            home=tmp_path / home,
+            shard_readings=1,
+            shard_store=url,
+            engine="dask" if url else "",
+            dask_workers=1,
+        )
         ingest_stage(settings, DROP, hall, NOW)
         figures.append(link_counters_stage(settings, DROP).figures)
         hashes.append(table_sha256(settings, "link_counters", DROP))

@@ -48,3 +48,14 @@ def test_repeats_are_found_by_component_and_by_serial(ledger: Ledger) -> None:
     ledger.record_incidents("d3", [moved], later(2))
     assert [entry.drop for entry in ledger.incidents(gpu_serial="S-77")] == ["d1", "d3"]
     assert [e.drop for e in ledger.incidents(component="calc-07:gpu2/nvlink-5")] == ["d1"]
+
+
+def test_many_questions_see_one_snapshot(ledger: Ledger) -> None:
+    ledger.record_incidents("d1", [incident()], START)
+    with ledger.held() as same:
+        assert len(same.incidents()) == 1
+        ledger.record_incidents("d2", [incident(drop="d2")], later(1))
+        assert same.path == ledger.path
+        assert [entry.record.drop for entry in same.incidents()] == ["d1"]
+        assert len(same.incident_history(INCIDENT)) == 1
+    assert sorted(entry.record.drop for entry in ledger.incidents()) == ["d1", "d2"]

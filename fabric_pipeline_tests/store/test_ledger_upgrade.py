@@ -15,7 +15,7 @@ from fabric_pipeline.store.ledger import Ledger
 from fabric_pipeline.workflows.edit_ticket import edit
 from fabric_pipeline.workflows.publish_ticket import publish_approved
 from fabric_pipeline.workflows.review_ticket import review
-from fabric_pipeline_tests.store.fakes import draft, later, settings
+from fabric_pipeline_tests.store.fakes import draft, incident, later, settings
 from fabric_pipeline_tests.store.first_ledger import (
     APPROVED,
     GONE,
@@ -123,3 +123,41 @@ def test_text_that_is_no_draft_of_any_version_is_told_apart(old: tuple[Ledger, s
             con.commit()
         stored = ledger.current_draft(WAITING)
         assert (stored.draft, stored.intact) == (None, False)
+
+
+def test_accusations_of_an_old_file_are_found_by_serial_and_by_end(tmp_path: Path) -> None:
+    where = settings(tmp_path)
+    write_first_ledger(where.ledger)
+    record = incident(
+        place={"gpu_serial": "SN-1"}, cable={"serial": "C-2"}, far_end="calc-08:gpu1/nvlink-5"
+    )
+    with closing(sqlite3.connect(where.ledger)) as con:
+        con.execute(
+            "INSERT INTO incident_observations (incident_id, drop_id, found, component, gpu_serial, "
+            "needs_ticket, evidence_sha256, json, at) VALUES (?, 'd1', 1, ?, 'SN-1', 1, '', ?, '')",
+            [record.incident_id, record.isolated_component, record.model_dump_json()],
+        )
+        con.commit()
+    ledger = Ledger(where.ledger)
+    for serial in ("SN-1", "C-2"):
+        assert ledger.accused_with_serial(serial) == [record]
+    assert ledger.accused_with_serial("SN") == []
+    (ends,) = ledger.standing_ends(["d1"])
+    assert (ends.component, ends.far_end) == (record.isolated_component, "calc-08:gpu1/nvlink-5")
+    ledger.record_incidents("d1", [], later(1))
+    assert ledger.standing_ends(["d1"]) == []
+    assert ledger.accused_with_serial("SN-1") == []
+
+
+def test_what_waits_is_listed_without_what_was_decided(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    for name in ("t-open", "t-decided", "t-gone", "t-again"):
+        ledger.record_draft(draft(name, drop="gone" if name == "t-gone" else "d1"), later(1))
+    for name in ("t-decided", "t-again"):
+        sha256 = ledger.current_draft(name).draft_sha256
+        ledger.add_review(name, sha256, "approved", REVIEWER, "", later(2))
+    ledger.retire_drafts("gone", [], later(3))
+    ledger.record_draft(draft("t-again", title="Swap the cable"), later(4))
+    assert [row.ticket_id for row in ledger.awaiting()] == ["t-again", "t-open"]
+    assert ledger.awaiting() == [row for row in ledger.tickets() if row.state == "awaiting"]
+    assert ledger.undecided_drops() == {"d1"}

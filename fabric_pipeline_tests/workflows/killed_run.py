@@ -95,8 +95,9 @@ def _work(work: str, settings: Settings, drop: Path, moment: str, tells: int) ->
 
 
 if __name__ == "__main__":
-    # One line in: work, home, drop folder and moment. One line out: how it ended.
+    # One line in: work, home, drop folder and moment. One line out: how it ended and what is loaded.
     for line in sys.stdin:
         work, home, drop, moment = json.loads(line)
-        sys.stdout.write(f"{end_of(work, Path(home), Path(drop), moment)}\n")
+        ended = end_of(work, Path(home), Path(drop), moment)
+        sys.stdout.write(f"{json.dumps([ended, [*sys.modules]])}\n")
         sys.stdout.flush()

@@ -14,7 +14,8 @@ from fabric_pipeline.schemas.registry import TABLES
 from fabric_pipeline.schemas.validation import Violation, validate
 from fabric_pipeline.sources.drop import Drop, list_drop
 from fabric_pipeline.store.duck import session
-from fabric_pipeline.workflows.ingest import FileReport, Ingested, count_links, ingest
+from fabric_pipeline.workflows.ingest import Ingested, count_links, ingest
+from fabric_pipeline.workflows.ingest_report import FileReport
 from fabric_pipeline.workflows.unpacked import with_archives
 
 READ_AT = datetime(2026, 12, 1, tzinfo=UTC)

@@ -44,18 +44,27 @@ TABLES = (
 )  # fmt: skip
 
 
+UNNEEDED = {
+    "anthropic", "dagster", "dask", "distributed", "httpx", "obstore", "pandas", "pandera", "pyarrow", "pydantic_ai",
+    "starlette",
+}  # fmt: skip
+
+
 @dataclass
 class Killer:
     """The process that forks the work."""
 
     process: subprocess.Popen[str]
+    loaded: frozenset[str] = frozenset()
 
     def end_of(self, work: str, settings: Settings, drop: Path, moment: str = "") -> int:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps([work, str(settings.home), str(drop), moment]) + "\n")
         self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        ended, loaded = json.loads(self.process.stdout.readline())
+        self.loaded = frozenset(loaded)
+        return int(ended)
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +114,15 @@ def leftovers(settings: Settings) -> list[Path]:
     """Half-written files and folders that nobody will ever read."""
     found = [*settings.lake.rglob("*.tmp"), *settings.home.glob(".audit.duckdb.*")]
     return [*found, *settings.dossiers.glob(".staging")]
+
+
+def test_a_whole_run_loads_nothing_that_its_work_does_not_need(
+    killer: Killer, undisturbed: Settings
+) -> None:
+    """No row broke a rule, nobody asked for a model, and the shards were judged in this process."""
+    assert undisturbed.audit.is_file()
+    assert killer.loaded & UNNEEDED == set()
+    assert "duckdb" in killer.loaded
 
 
 def test_killed_at_each_moment_and_run_again_is_as_if_never_killed(

@@ -91,7 +91,7 @@ def _ordered(node: str, readings: Sequence[Reading]) -> NodeStates:
 
 def product_of(reading: Reading) -> str:
     """The product behind the state words (`<inactive> [NVIDIA H100 PCIe]`), else ""."""
-    found = _PRODUCT.search(reading.state)
+    found = _PRODUCT.search(reading.state) if reading.state else None
     return found["name"].strip() if found else ""
 
 

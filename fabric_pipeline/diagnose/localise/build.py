@@ -89,7 +89,7 @@ def build_window(
         candidates=candidates,
         paths=router.paths,
         places=router.places,
-        node_groups={n: np.flatnonzero(fleet.member[:, n]) for n in range(len(fleet.nodes))},
+        node_groups=dict(enumerate(fleet.of_node)),
         congested=_congested(side, router, fleet),
         throttled={
             fleet.node_index[node]: _on_clock(spans, fleet.clock)[0]

@@ -6,6 +6,7 @@ interval that fits best. What such an interval explains better is no evidence ag
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from fabric_pipeline.diagnose.localise.window import (
     RUN,
     Flags,
     Floats,
+    Ints,
     Window,
 )
 
@@ -43,6 +45,7 @@ class Scan:
         return flags
 
 
+_NO_GROUPS: Ints = np.zeros(0, dtype=np.int64)
 NO_PLACES = Scan(np.zeros(0), np.zeros(0, dtype=int), np.zeros(0, dtype=int))
 
 
@@ -59,10 +62,11 @@ class PlaceIndex:
         self._flat = np.concatenate([np.zeros(0, np.int64), *(p.groups for p in window.places)])
         self._first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._prior = np.array([_PRIOR.get(place.kind, 0.0) for place in window.places])
-        self.places_of: list[list[int]] = [[] for _ in range(len(window.series.run))]
-        for number, place in enumerate(window.places):
-            for group in place.groups.tolist():
-                self.places_of[group].append(number)
+        self.places_of = self._of_groups(sizes, len(window.series.run))
+        self.throttled_of: dict[int, list[int]] = {}  # group -> throttled nodes it has a rank on
+        for node in window.throttled:
+            for group in window.node_groups.get(node, _NO_GROUPS).tolist():
+                self.throttled_of.setdefault(group, []).append(node)
         self._slow = np.zeros((self.number, window.bins), dtype=np.float32)
         self._cells = np.zeros((self.number, window.bins), dtype=np.float32)
         self._odds = np.full(self.number, -np.inf)
@@ -71,17 +75,24 @@ class PlaceIndex:
 
     def scan(self, cells: Cells, changed: set[int] | None, taken: set[int]) -> Scan:
         """The best slow interval of every place; `changed` are the groups that changed, None all."""
-        if changed is None or self.number <= _ALWAYS_ALL:
-            places = np.arange(self.number)
-        else:
-            near = {place for group in changed for place in self.places_of[group]}
-            places = np.array(sorted(near), dtype=np.int64)
+        is_small = self.number <= _ALWAYS_ALL
+        places = np.arange(self.number) if changed is None or is_small else self.near(changed)
         if len(places):
             self._add_up(cells, places)
             self._search(cells, places)
         odds = self._odds.copy()
         odds[list(taken)] = -np.inf
         return Scan(odds, self._start, self._end)
+
+    def near(self, groups: Iterable[int]) -> Ints:
+        """Places that any of these groups uses, rising."""
+        return np.unique(np.concatenate([_NO_GROUPS, *(self.places_of[group] for group in groups)]))
+
+    def _of_groups(self, sizes: Ints, groups: int) -> list[Ints]:
+        """Places of each group, rising."""
+        order = np.argsort(self._flat, kind="stable")
+        ends = np.cumsum(np.bincount(self._flat, minlength=groups))
+        return np.split(np.repeat(np.arange(self.number), sizes)[order], ends[:-1])
 
     def _add_up(self, cells: Cells, places: np.ndarray) -> None:
         sizes = self._first[places + 1] - self._first[places]

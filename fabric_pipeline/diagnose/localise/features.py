@@ -103,11 +103,11 @@ def facts(
         lead=float(np.tanh(lead / 10)),
         own_fit=float(np.clip(support.llr / max(own, 4.0), 0.0, 1.5)),
         state=float(candidate.has_state),
-        siblings_slow=_siblings(window, cells, candidate, path, active),
+        siblings_slow=_siblings(cells, candidate, path, active),
         slow_anyway=support.slow_anyway,
         place_better=place_better,
         cause_better=cause_better,
-        throttled=_share(_throttled(window, path), used),
+        throttled=_share(_throttled(window, path, index), used),
         congested=_share(window.congested.get(candidate.place) if not candidate.is_nvlink else None, used),
         rivals=float(np.log1p(rivals)),
         tried=float(np.log1p(tried)),
@@ -117,7 +117,7 @@ def facts(
         steadiness=_steady(active, path),
         edge_near=edges(active, path.deviation, max(threshold, 0.5 * difference), 2).score,
         misfit=float(np.log1p(min(misfit(active, path.odds()), 40.0))),
-        known_cause=_known_cause(window, candidate, path, active, max(threshold, 0.5 * difference)),
+        known_cause=_known_cause(window, candidate, path, active, max(threshold, 0.5 * difference), index),
         hidden=float(price > 0),
         picked=float(np.clip(price / max(support.llr + price, 1.0), 0.0, 1.0)),
         step_noise=_step_noise(path, active, difference),
@@ -150,27 +150,29 @@ def _share(flags: Flags | None, used: Flags) -> float:
     return float(flags[used].mean()) if flags is not None and used.any() else 0.0
 
 
-def _throttled(window: Window, path: PathView) -> Flags | None:
+def _throttled(window: Window, path: PathView, index: PlaceIndex) -> Flags | None:
     if not window.throttled:
         return None
-    crossing = set(path.groups.tolist())
     flags = np.zeros(window.bins, dtype=bool)
-    for node, seen in window.throttled.items():
-        if crossing & set(window.node_groups.get(node, np.zeros(0, int)).tolist()):
-            flags |= seen
+    for node in _throttled_nodes(path, index):
+        flags |= window.throttled[node]
     return flags
 
 
+def _throttled_nodes(path: PathView, index: PlaceIndex) -> set[int]:
+    return {node for group in path.groups.tolist() for node in index.throttled_of.get(group, ())}
+
+
 def _known_cause(
-    window: Window, candidate: Candidate, path: PathView, active: Flags, unit: float
+    window: Window,
+    candidate: Candidate,
+    path: PathView,
+    active: Flags,
+    unit: float,
+    index: PlaceIndex,
 ) -> float:
     """How well a cause that was measured itself covers the erring time and moves the latency at its own edges."""
-    crossing = set(path.groups.tolist())
-    spans = [
-        seen
-        for node, seen in window.throttled.items()
-        if crossing & set(window.node_groups.get(node, np.zeros(0, int)).tolist())
-    ]
+    spans = [window.throttled[node] for node in _throttled_nodes(path, index)]
     if not candidate.is_nvlink and candidate.place in window.congested:
         spans.append(window.congested[candidate.place])
     best = 0.0
@@ -181,14 +183,11 @@ def _known_cause(
     return best
 
 
-def _siblings(
-    window: Window, cells: Cells, candidate: Candidate, path: PathView, active: Flags
-) -> float:
+def _siblings(cells: Cells, candidate: Candidate, path: PathView, active: Flags) -> float:
     """Slow share of the groups of the same runs and class that do not cross the link, beyond 10 %."""
-    series = window.series
-    related = np.isin(series.run, np.unique(series.run[path.groups]))
-    related &= cells.is_local if candidate.is_nvlink else ~cells.is_local
-    related[path.groups] = False
+    related = cells.of_runs(path.groups)
+    related = related[cells.is_local[related] == candidate.is_nvlink]
+    related = related[~np.isin(related, path.groups)]
     number = cells.valid[related][:, active].sum()
     return max(0.0, float(cells.slow[related][:, active].sum()) / number - 0.1) if number else 0.0
 
@@ -207,12 +206,10 @@ def _better_places(
     total = float(mine.sum())
     if total <= 0:
         return 0.0, 0.0
-    near = sorted(
-        {p for g in path.groups for p in index.places_of[int(g)]},
-        key=lambda p: (-scanned.odds[p], p),
-    )
+    near = index.near(path.groups.tolist())
+    strongest = near[np.argsort(-scanned.odds[near], kind="stable")]
     better = {False: 0.0, True: 0.0}
-    for number in near[:_PLACES_COMPARED]:
+    for number in strongest[:_PLACES_COMPARED].tolist():
         odds = float(scanned.odds[number])
         if odds <= _STRONG_PLACE or number == candidate.place:
             continue

@@ -61,13 +61,17 @@ class Clock:
 
 @dataclass(slots=True)
 class Fleet:
-    """All groups on one clock: their series, the nodes in order, and membership [G, N]."""
+    """All groups on one clock: their series, the nodes in order, and the groups with a rank on each node.
+
+    Lists, not a matrix: groups times nodes grows with the square of the fleet.
+    """
 
     clock: Clock
     groups: list[TimedGroup]
     series: GroupSeries
     nodes: list[str]
-    member: np.ndarray
+    of_node: list[Ints]
+    sizes: Ints  # [G] nodes with a rank of the group
     kind: Ints
     rail: Ints
     node_index: dict[str, int] = field(default_factory=dict)
@@ -112,9 +116,13 @@ def on_one_clock(groups: Sequence[TimedGroup], step_s: float, most_bins: int = 2
     clock = _clock(groups, step_s, most_bins)
     nodes = sorted({node for group in groups for node in group.nodes})
     index = {node: number for number, node in enumerate(nodes)}
-    member = np.zeros((len(groups), len(nodes)), dtype=bool)
-    for number, group in enumerate(groups):
-        member[number, [index[node] for node in group.nodes]] = True
+    members: list[list[int]] = [[] for _ in nodes]
+    used = [set(group.nodes) for group in groups]
+    for number, names in enumerate(used):
+        for node in names:
+            members[index[node]].append(number)
+    of_node = [np.array(numbers, dtype=np.int64) for numbers in members]
+    sizes = np.array([len(names) for names in used], dtype=np.int64)
     kind = np.array([_kind(group) for group in groups], dtype=np.int64)
     runs = {run: number for number, run in enumerate(sorted({group.run for group in groups}))}
     deviation = np.full((len(groups), clock.bins), np.nan)
@@ -129,7 +137,7 @@ def on_one_clock(groups: Sequence[TimedGroup], step_s: float, most_bins: int = 2
     has_ranks = np.array([group.has_ranks for group in groups], dtype=bool)
     series = GroupSeries(deviation, late, run, kind, has_ranks)
     rail = np.array([group.rail for group in groups], dtype=np.int64)
-    return Fleet(clock, list(groups), series, nodes, member, kind, rail, index)
+    return Fleet(clock, list(groups), series, nodes, of_node, sizes, kind, rail, index)
 
 
 def name_rails(groups: Sequence[TimedGroup]) -> None:

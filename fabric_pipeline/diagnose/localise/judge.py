@@ -5,7 +5,7 @@ Pure: latency series, erring links, topology and side evidence in; verdicts out,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import exp, log10
@@ -151,15 +151,25 @@ def name_verdicts(
     """Give the numbers of a localisation back their names."""
     by_name = {(one.component, one.has_state): one for one in links}
     verdicts = Verdicts()
+    accepted_of: dict[int, list[int]] = {}  # group -> accepted links that it crosses
+    for number, scored in enumerate(found.accepted):
+        for group in scored.groups.tolist():
+            accepted_of.setdefault(group, []).append(number)
     for scored in (*found.accepted, *found.others):
         link = by_name[scored.candidate.link, scored.candidate.has_state]
-        verdicts.links.append(_link_verdict(built, scored, link, card, found))
+        behind = _better(scored, found, accepted_of)
+        verdicts.links.append(_link_verdict(built, scored, link, card, found.sigma, behind))
     verdicts.places = [_place_verdict(built, place) for place in found.places]
     return verdicts
 
 
 def _link_verdict(
-    built: Built, scored: Scored, link: ErringLink, card: ScoreCard, found: Localised
+    built: Built,
+    scored: Scored,
+    link: ErringLink,
+    card: ScoreCard,
+    sigma: Floats,
+    behind: list[str],
 ) -> LinkVerdict:
     series, active = built.window.series, scored.support.active
     deviation = _mean(series.deviation[scored.groups])
@@ -169,13 +179,12 @@ def _link_verdict(
         for run in np.unique(series.run[scored.groups])
         if (
             share := _run_share(
-                built, scored.groups[series.run[scored.groups] == run], active, found.sigma
+                built, scored.groups[series.run[scored.groups] == run], active, sigma
             )
         )
         is not None
     ]
     effect = scored.effect if scored.accepted else scored.facts.contrast
-    behind = _better(scored, found)
     return LinkVerdict(
         component=link.component, far_end=link.far_end, link_type=link.link_type, confidence=round(min(scored.confidence, CERTAIN), 3),
         verdict=_verdict(scored, behind), has_state=scored.candidate.has_state, effect_pct=(exp(effect) - 1) * 100,
@@ -186,17 +195,17 @@ def _link_verdict(
     )  # fmt: skip
 
 
-def _better(scored: Scored, found: Localised) -> list[str]:
+def _better(
+    scored: Scored, found: Localised, accepted_of: Mapping[int, Sequence[int]]
+) -> list[str]:
     """Accepted links over the same collectives, or links with the very same pattern: not to be told apart."""
     if scored.accepted:
         return []
     if scored.twins:
         return scored.twins
-    return [
-        one.candidate.link
-        for one in found.accepted
-        if one.candidate.link != scored.candidate.link and np.isin(one.groups, scored.groups).any()
-    ]
+    over = {number for group in scored.groups.tolist() for number in accepted_of.get(group, ())}
+    links = [found.accepted[number].candidate.link for number in sorted(over)]
+    return [link for link in links if link != scored.candidate.link]
 
 
 def _verdict(scored: Scored, behind: Sequence[str]) -> str:

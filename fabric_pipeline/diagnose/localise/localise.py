@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fabric_pipeline.diagnose.localise.cells import noise, slowness, widened
+from fabric_pipeline.diagnose.localise.crossing import Crossing, Rivals
 from fabric_pipeline.diagnose.localise.elsewhere import NO_PLACES, PlaceIndex, Scan
 from fabric_pipeline.diagnose.localise.features import Facts, facts
 from fabric_pipeline.diagnose.localise.scorecard import ScoreCard
@@ -28,6 +29,7 @@ _MIN_ODDS = 2.0
 _MIN_PLACE_ODDS = 4.0
 _MIN_PLACE_BINS = 4
 _STEP_FLOOR, _STEP_CEILING, _STEP_SIGMAS = 0.05, 0.15, 3.2
+Weighed = tuple[Support, PathView, float]  # the price in nats is taken off the table's odds
 
 
 @dataclass(slots=True)
@@ -42,6 +44,11 @@ class Scored:
     effect: float = 0.0
     accepted: bool = False
     twins: list[str] = field(default_factory=list)
+    own_confidence: float = 0.0  # before it is shared among twins
+    pattern: tuple[bytes, bytes] = (
+        b"",
+        b"",
+    )  # one for links that erred together over the same groups
 
 
 @dataclass(slots=True)
@@ -106,11 +113,11 @@ class _Work:
         self.valid = window.series.valid
         self.index = PlaceIndex(window)
         self.stale = set(range(len(window.candidates)))
-        self.crossed = np.zeros(len(window.series.run))  # candidates that each group crosses
-        for candidate in window.candidates:
-            self.crossed[window.paths[candidate.path]] += 1
+        self.crossing = Crossing(window)
         self.shifts = [Shifts.of(candidate.active) for candidate in window.candidates]
         self.scored: dict[int, Scored] = {}
+        self.alike: dict[tuple[bytes, bytes], dict[int, Scored]] = {}
+        self.moved: set[tuple[bytes, bytes]] = set()  # patterns with other links than before
         self.first: dict[int, Scored] = {}
         self.taken: set[int] = set()
         self.taken_places: set[int] = set()
@@ -118,94 +125,96 @@ class _Work:
         self.places: list[SlowPlace] = []
         self.cells = Cells(window, self.slow, self.valid)
         self.scanned: Scan | None = None
-        self.changed: set[int] | None = None  # groups whose cells changed since the last scan
+        # Groups whose cells changed since the last scan, None all.
+        self.changed: set[int] | None = None
 
     def anything_slow(self) -> bool:
         """True while unexplained slow time is left."""
-        return bool(self.cells.slow.max(initial=0.0) > 0.5)
+        return self.cells.slowest > 0.5
 
     def rescore(self) -> None:
         """Table and facts of every candidate whose collectives changed."""
-        self.cells = Cells(self.window, self.slow, self.valid)
+        if self.changed is not None:
+            self.cells.renew(self.slow, self.valid, np.array(sorted(self.changed), dtype=np.int64))
         if self.window.places:
             self.scanned = self.index.scan(self.cells, self.changed, self.taken_places)
         self.changed = set()
         views: dict[int, PathView] = {}
-        fresh: dict[int, tuple[Support, PathView, float]] = {}
+        fresh: dict[int, Weighed] = {}
         for number in sorted(self.stale):
-            self.scored.pop(number, None)
-            candidate = self.window.candidates[number]
-            groups = self.window.paths[candidate.path]
-            if number in self.taken or not len(groups):
-                continue
-            if candidate.path not in views:
-                views[candidate.path] = self.cells.path(groups)
-            path, price = views[candidate.path], 0.0
-            shifts = self.shifts[number]
-            if path.slow[shifts.erring.any(axis=0)].sum() < 0.5:
-                continue
-            share = self.window.path_share.get(candidate.path)
-            if share is not None:
-                chosen, price = responding_groups(self.cells, groups, shifts, share)
-                if not len(chosen):
-                    continue
-                path = self.cells.path(chosen)
-            support = best_support(path, shifts)
-            if support is not None and support.llr - price >= _MIN_ODDS:
-                support.llr -= price
-                fresh[number] = (support, path, price)
-        odds = {n: s.support.llr for n, s in self.scored.items()} | {
-            n: s.llr for n, (s, _, _) in fresh.items()
-        }
+            self._forget(number)
+            weighed = None if number in self.taken else self._weigh(number, views)
+            if weighed is not None:
+                fresh[number] = weighed
+
+        def odds(number: int) -> float | None:
+            if number in fresh:
+                return fresh[number][0].llr
+            return self.scored[number].support.llr if number in self.scored else None
+
+        rivals = Rivals(self.crossing, self.window, odds)
         for number, (support, path, price) in fresh.items():
-            self._score(number, support, path, price, odds)
+            self._score(number, support, path, price, rivals)
         if not self.first:
             self.first = dict(self.scored)
         self.stale = set()
 
+    def _weigh(self, number: int, views: dict[int, PathView]) -> Weighed | None:
+        """The table of one candidate, what its collectives did, and the price; None when nothing fits."""
+        candidate, shifts = self.window.candidates[number], self.shifts[number]
+        groups = self.window.paths[candidate.path]
+        if not len(groups):
+            return None
+        if candidate.path not in views:
+            views[candidate.path] = self.cells.path(groups)
+        path, price = views[candidate.path], 0.0
+        if path.slow[shifts.erring.any(axis=0)].sum() < 0.5:
+            return None
+        share = self.window.path_share.get(candidate.path)
+        if share is not None:
+            chosen, price = responding_groups(self.cells, groups, shifts, share)
+            if not len(chosen):
+                return None
+            path = self.cells.path(chosen)
+        support = best_support(path, shifts)
+        if support is None or support.llr - price < _MIN_ODDS:
+            return None
+        support.llr -= price
+        return support, path, price
+
     def _score(
-        self, number: int, support: Support, path: PathView, price: float, odds: dict[int, float]
+        self, number: int, support: Support, path: PathView, price: float, rivals: Rivals
     ) -> None:
         candidate = self.window.candidates[number]
-        rivals = [
-            odds[n]
-            for n in odds
-            if n != number
-            and self.window.candidates[n].link != candidate.link
-            and self._meet(n, number)
-        ]
+        best, others = rivals.of(candidate)
         found = facts(
-            self.window, self.cells, candidate, path, support, support.llr - max(rivals, default=0.0),
-            len(rivals), float(self.crossed[path.groups].mean()), self.index, self.scanned or NO_PLACES,
+            self.window, self.cells, candidate, path, support, support.llr - best,
+            others, float(self.crossing.candidates[path.groups].mean()), self.index, self.scanned or NO_PLACES,
             self.step, price,
         )  # fmt: skip
-        self.scored[number] = Scored(
-            candidate, support, found, self.card.confidence(found), path.groups
-        )
+        confidence = self.card.confidence(found)
+        pattern = path.groups.tobytes(), support.active.tobytes()
+        one = Scored(
+            candidate, support, found, confidence, path.groups, own_confidence=confidence, pattern=pattern
+        )  # fmt: skip
+        self.scored[number] = self.alike.setdefault(pattern, {})[number] = one
+        self.moved.add(pattern)
 
-    def _meet(self, a: int, b: int) -> bool:
-        """True when some collective crosses both links."""
-        paths = self.window.candidates[a].path, self.window.candidates[b].path
-        return paths[0] == paths[1] or bool(
-            np.isin(self.window.paths[paths[0]], self.window.paths[paths[1]]).any()
-        )
-
-    def _twins(self, number: int) -> list[str]:
-        """Other links that erred at the same time over the same collectives: nothing here tells them apart."""
-        mine = self.scored[number]
-        return sorted(
-            one.candidate.link
-            for one in self.scored.values()
-            if one.candidate.link != mine.candidate.link
-            and np.array_equal(one.groups, mine.groups)
-            and np.array_equal(one.support.active, mine.support.active)
-        )
+    def _forget(self, number: int) -> None:
+        one = self.scored.pop(number, None)
+        if one is not None:
+            del self.alike[one.pattern][number]
+            self.moved.add(one.pattern)
 
     def surest(self) -> int | None:
         """The candidate to accept next, or None. What several links fit equally is shared among them."""
-        for number, one in self.scored.items():
-            one.twins = self._twins(number)
-            one.confidence = self.card.confidence(one.facts) / (1 + len(one.twins))
+        for pattern in self.moved:
+            # Links that erred at the same time over the same collectives: nothing here tells them apart.
+            links = sorted(one.candidate.link for one in self.alike[pattern].values())
+            for one in self.alike[pattern].values():
+                one.twins = [link for link in links if link != one.candidate.link]
+                one.confidence = one.own_confidence / (1 + len(one.twins))
+        self.moved = set()
         if self.truth is None:
             fit = [n for n, s in self.scored.items() if s.confidence >= self.accept_from]
         else:
@@ -225,11 +234,9 @@ class _Work:
         top = self.scored[number]
         top.accepted = True
         self.accepted.append(top)
-        self.taken |= {
-            n for n, c in enumerate(self.window.candidates) if c.link == top.candidate.link
-        }
-        for taken in self.taken:
-            self.scored.pop(taken, None)
+        for taken in self.crossing.of_link[top.candidate.link]:
+            self.taken.add(taken)
+            self._forget(taken)
         own = top.groups
         bins = np.flatnonzero(widened(top.support.active, 2))
         block = self.window.series.deviation[np.ix_(own, np.flatnonzero(top.support.active))]
@@ -258,12 +265,9 @@ class _Work:
         if odds < _MIN_PLACE_ODDS or active.sum() < _MIN_PLACE_BINS:
             return False
         mine = set(self.window.places[number].groups.tolist())
-        alike = [
-            p
-            for p in np.flatnonzero(self.scanned.odds > odds - 3)
-            if p != number and mine & set(self.window.places[p].groups.tolist())
-        ]
-        self.places.append(SlowPlace(number, odds, active, [int(p) for p in alike]))
+        near = self.index.near(mine)
+        alike = near[(self.scanned.odds[near] > odds - 3) & (near != number)]
+        self.places.append(SlowPlace(number, odds, active, alike.tolist()))
         self.taken_places.add(number)
         groups = self.window.places[number].groups
         self._explain(groups, np.flatnonzero(active))
@@ -273,15 +277,11 @@ class _Work:
     def _explain(self, groups: np.ndarray, bins: np.ndarray) -> None:
         if len(groups) and len(bins):
             self.slow[np.ix_(groups, bins)] = 0.0
-            self.valid = self.valid.copy()
             self.valid[np.ix_(groups, bins)] = False
 
     def _touch(self, groups: set[int]) -> None:
         self.changed = (self.changed or set()) | groups
-        hit = {p for p, members in enumerate(self.window.paths) if groups & set(members.tolist())}
-        self.stale = {
-            n for n, c in enumerate(self.window.candidates) if c.path in hit and n not in self.taken
-        }
+        self.stale = self.crossing.touched(groups) - self.taken
 
     def result(self) -> Localised:
         """Links accepted, everything else that was weighed, places."""

@@ -7,6 +7,7 @@ the groups of its rail, a leaf's uplink those that leave the leaf. Which of seve
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,6 +27,7 @@ from fabric_pipeline.diagnose.localise.window import (
     Flags,
     Ints,
     Place,
+    by_number,
 )
 from fabric_pipeline.model.components import device_of, gpu_index, parse_component
 from fabric_pipeline.model.topology import Topology
@@ -57,6 +59,7 @@ class Router:
     _place_of: dict[tuple[int, object, int], int] = field(default_factory=dict)
     _leaf_of: dict[tuple[str, str], str] = field(default_factory=dict)
     _rail_leaf: dict[tuple[int, int], str] = field(default_factory=dict)
+    _below: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # (node, rail) of a leaf
     _uplinks: dict[str, set[str]] = field(default_factory=dict)
     _domain: dict[str, frozenset[str]] = field(default_factory=dict)
 
@@ -88,15 +91,15 @@ class Router:
     def _nvlink_route(self, name: str, node: int) -> Route:
         domain = self._domain.get(name)
         if domain is None:
-            groups = self._of_node(node)[self._is_inside(self._of_node(node))]
+            mine = self._of_node(node)
+            groups = mine[self._is_inside(mine)]
         else:
             others = [
                 self.fleet.node_index[other] for other in domain if other in self.fleet.node_index
             ]
             mine = self._of_node(node)
-            groups = mine[
-                (self.fleet.member[mine][:, others].sum(axis=1) > 1) | self._is_inside(mine)
-            ]
+            used, ranks = self._members(others)
+            groups = mine[np.isin(mine, used[ranks > 1]) | self._is_inside(mine)]
         path = self._path(("nvlink", node), groups)
         return Route(path, self._place_of.get((NVLINK_DOMAIN, node, -1), -1), node, True)
 
@@ -130,7 +133,13 @@ class Router:
         return inside
 
     def _of_node(self, node: int) -> Ints:
-        return np.flatnonzero(self.fleet.member[:, node])
+        return self.fleet.of_node[node]
+
+    def _members(self, nodes: Iterable[int]) -> tuple[Ints, Ints]:
+        """Groups with a rank on any of these nodes, rising, and on how many of them each has one."""
+        of_nodes = [np.zeros(0, dtype=np.int64), *(self._of_node(node) for node in nodes)]
+        groups, number = np.unique(np.concatenate(of_nodes), return_counts=True)
+        return groups, number
 
     def _path(self, key: object, groups: Ints) -> int:
         if key not in self._path_of:
@@ -182,6 +191,8 @@ class Router:
                     self._rail_leaf[node, rail] = switches[0]
             elif link.link_type in _NETWORK and len(switches) == 2:
                 uplinks.append((switches[0], switches[1]))
+        for place, leaf in self._rail_leaf.items():
+            self._below.setdefault(leaf, []).append(place)
         leaves = set(self._leaf_of.values())
         for first, second in uplinks:
             for leaf, spine in ((first, second), (second, first)):
@@ -193,15 +204,15 @@ class Router:
 
     def _leaving(self, leaf: str) -> Ints:
         """Groups with a rank below the leaf and another elsewhere on the same rail."""
-        below = [(node, rail) for (node, rail), name in self._rail_leaf.items() if name == leaf]
+        below = self._below.get(leaf)
         if not below:
             return np.zeros(0, dtype=np.int64)
         rails = {rail for _, rail in below}
-        inside = self.fleet.member[:, sorted({node for node, _ in below})].sum(axis=1)
-        total = self.fleet.member.sum(axis=1)
-        fits = (inside > 0) & (inside < total) & (self.fleet.kind != LOCAL)
-        fits &= np.isin(self.fleet.rail, sorted(rails)) | (self.fleet.kind == FLAT)
-        return np.flatnonzero(fits)
+        groups, inside = self._members({node for node, _ in below})
+        fits = (inside < self.fleet.sizes[groups]) & (self.fleet.kind[groups] != LOCAL)
+        fits &= np.isin(self.fleet.rail[groups], sorted(rails)) | (self.fleet.kind[groups] == FLAT)
+        leaving: Ints = groups[fits]
+        return leaving
 
     def _add_places(self) -> None:
         kind, rail = self.fleet.kind, self.fleet.rail
@@ -225,11 +236,10 @@ class Router:
             )
         for leaf in sorted(set(self._leaf_of.values())):
             self._place(LEAF, leaf, -1, f"switch {leaf}", -1, self._leaving(leaf))
-        for run in np.unique(self.fleet.series.run):
-            members = np.flatnonzero(self.fleet.series.run == run)
+        for run, members in by_number(self.fleet.series.run).items():
             if len(members) > 1:
                 self._place(
-                    RUN, int(run), -1, f"run {self.fleet.groups[int(members[0])].run}", -1, members
+                    RUN, run, -1, f"run {self.fleet.groups[int(members[0])].run}", -1, members
                 )
         self._place(FABRIC, 0, -1, "the whole fabric", -1, np.flatnonzero(kind != LOCAL))
 

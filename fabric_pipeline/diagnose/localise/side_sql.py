@@ -18,28 +18,36 @@ from fabric_pipeline.model.topology import Topology
 # An idle PCIe link goes down to a lower generation by design, so the generation is no lost speed; its
 # width, and width and speed of all other links, stay.
 _LOST_SQL = """
-with states as (
-    select node, interface, link_type, counter, ts, value, max(value) over series as best, min(value) over series as least,
-        lag(ts) over (series order by ts, sample) as before, lead(ts) over (series order by ts, sample) as after
+with known as (
     from link_counters
     where counter in ('width', 'speed_gbps', 'link_up') and value is not null and ts is not null and quality <> 'clock_skew'
         and not (counter = 'speed_gbps' and link_type = 'pcie')
-    window series as (partition by node, interface, lane, counter)
+), moved as (
+    -- Nearly all states of a fleet stand still: only the others are put in order.
+    select node, interface, lane, counter, max(value) as best from known group by node, interface, lane, counter having min(value) < max(value)
+), states as (
+    select k.node, k.interface, link_type, ts, value, best, lag(ts) over series as before, lead(ts) over series as after
+    from known k join moved m on m.node = k.node and m.interface = k.interface and m.lane is not distinct from k.lane and m.counter = k.counter
+    window series as (partition by k.node, k.interface, k.lane, k.counter order by ts, sample)
 )
 -- Between two readings nobody knows when it changed: half way.
 select node, interface, any_value(link_type), ts - (ts - coalesce(before, ts)) / 2, ts + (coalesce(after, ts) - ts) / 2
-from states where value < best and least < best group by node, interface, ts, before, after order by all
+from states where value < best group by node, interface, ts, before, after order by all
 """
-# A port waits unusually when it has no credits in five times as much of the time as it usually does.
-_WAITING_SQL = """
+# A port waits unusually when it has no credits in five times as much of the time as it usually does, and in
+# more than this many ticks a second.
+_MOST_TICKS = 20000
+_WAITING_SQL = f"""
 with waits as (
     select node, interface, ts, elapsed_s, coalesce(delta, 0) / elapsed_s as ticks_per_s
     from link_counters where counter = 'tx_wait' and elapsed_s > 0
+), busy as (
+    select node, interface from waits group by node, interface having max(ticks_per_s) > {_MOST_TICKS}
 ), usual as (
-    select node, interface, median(ticks_per_s) as usual, quantile_cont(ticks_per_s, 0.25) as calm from waits group by node, interface
+    select node, interface, quantile_cont(ticks_per_s, [0.25, 0.5]) as ticks from waits semi join busy using (node, interface) group by node, interface
 )
 select node, interface, ts - to_microseconds((elapsed_s * 1e6)::bigint), ts, ticks_per_s
-from waits join usual using (node, interface) where ticks_per_s > greatest(5 * least(usual, 4 * calm), 20000) order by all
+from waits join usual using (node, interface) where ticks_per_s > greatest(5 * least(ticks[2], 4 * ticks[1]), {_MOST_TICKS}) order by all
 """
 _THROTTLED_SQL = """
 select node, ts, ends_with(lower(kind), '_end') from fabric_events

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fabric_pipeline.diagnose.localise.cells import widened
-from fabric_pipeline.diagnose.localise.window import LOCAL, Flags, Floats, Ints, Window
+from fabric_pipeline.diagnose.localise.window import (
+    LOCAL,
+    Flags,
+    Floats,
+    Ints,
+    Window,
+    by_number,
+)
 
 LAGS = (0, -1, 1, -2, 2, -3, 3)
 # Nats: a clock that is off is possible, not likely, and the further the less.
@@ -20,6 +27,7 @@ BASE_RATE = 0.015  # share of cells that are slow for no reason
 _CELLS_PER_BIN = 3.0  # collectives of one bin are one observation several times over
 _HIGHEST = 0.98
 _SLOW_SHARE = 0.9
+_BLOCK = 4096  # groups that are added up together
 
 
 @dataclass(slots=True)
@@ -97,29 +105,63 @@ class Support:
 
 
 class Cells:
-    """Slow and measured cells that no accepted cause explains yet, with sums by class and run."""
+    """Slow and measured cells that no accepted cause explains yet, with sums by class and run.
+
+    Sums are kept in blocks of groups, so that `renew` adds up only what changed.
+    """
 
     def __init__(self, window: Window, slow: Floats, valid: Flags) -> None:
-        self.slow = np.where(valid, slow, 0.0)
-        self.valid = valid
+        groups, bins = slow.shape
+        self.slow, self.valid = np.zeros_like(slow), np.zeros_like(valid)
+        self.slow_32 = np.zeros(slow.shape, np.float32)
+        self.valid_32 = np.zeros(slow.shape, np.float32)
         self.is_local = window.series.kind == LOCAL
         self._run = window.series.run
+        self._of_run = by_number(self._run)
         self._window = window
-        self._classes = [np.flatnonzero(self.is_local), np.flatnonzero(~self.is_local)]
-        self._total = [(self.slow[c].sum(axis=0), self.valid[c].sum(axis=0)) for c in self._classes]
-        self.slow_sum, self.valid_sum = self.slow.sum(axis=0), self.valid.sum(axis=0)
-        self.slow_32, self.valid_32 = self.slow.astype(np.float32), self.valid.astype(np.float32)
+        self._most = np.zeros(groups)
+        blocks = -(-groups // _BLOCK)
+        # Of both classes, groups inside a node first, and of all groups.
+        self._slow_of = np.zeros((3, blocks, bins))
+        self._valid_of = np.zeros((3, blocks, bins), dtype=np.int64)
+        self.renew(slow, valid, np.arange(groups))
+
+    def renew(self, slow: Floats, valid: Flags, groups: Ints) -> None:
+        """Take over the cells of these groups and add them up anew."""
+        self.slow[groups] = np.where(valid[groups], slow[groups], 0.0)
+        self.valid[groups] = valid[groups]
+        self.slow_32[groups], self.valid_32[groups] = self.slow[groups], self.valid[groups]
+        self._most[groups] = self.slow[groups].max(axis=1, initial=0.0)
+        for block in np.unique(groups // _BLOCK).tolist():
+            part = slice(block * _BLOCK, (block + 1) * _BLOCK)
+            is_local, part_slow, part_valid = self.is_local[part], self.slow[part], self.valid[part]
+            for number, chosen in enumerate((is_local, ~is_local, slice(None))):
+                self._slow_of[number, block] = part_slow[chosen].sum(axis=0)
+                self._valid_of[number, block] = part_valid[chosen].sum(axis=0)
+        self._total_slow = self._slow_of.sum(axis=1)
+        self._total_valid = self._valid_of.sum(axis=1)
+        self.slow_sum, self.valid_sum = self._total_slow[2], self._total_valid[2]
+
+    @property
+    def slowest(self) -> float:
+        """The largest value of any cell; 0 without cells."""
+        return float(self._most.max(initial=0.0))
+
+    def of_runs(self, groups: Ints) -> Ints:
+        """All groups of the runs of these groups, rising."""
+        runs = np.unique(self._run[groups]).tolist()
+        return np.sort(np.concatenate([groups[:0], *(self._of_run[run] for run in runs)]))
 
     def path(self, groups: Ints) -> PathView:
         """Sums over the groups of one path; the control groups are those of runs that do not use it."""
         classes = []
-        same_run = np.isin(self._run, np.unique(self._run[groups]))
-        for number, members in enumerate(self._classes):
-            mine = groups[self.is_local[groups] == (number == 0)]
+        of_runs = self.of_runs(groups)
+        for number, is_local in enumerate((True, False)):
+            mine = groups[self.is_local[groups] == is_local]
             if not len(mine):
                 continue
-            related = members[same_run[members]]
-            slow, cells = self._total[number]
+            related = of_runs[self.is_local[of_runs] == is_local]
+            slow, cells = self._total_slow[number], self._total_valid[number]
             classes.append(
                 ClassView(
                     self.slow[mine].sum(axis=0),

@@ -22,6 +22,13 @@ NVLINK_DOMAIN, NODE_RAIL, NODE_NETWORK, LEAF, HOST, RUN, FABRIC = range(7)
 LINK_PLACES = (NVLINK_DOMAIN, NODE_RAIL, NODE_NETWORK, LEAF)
 
 
+def by_number(numbers: Ints) -> dict[int, Ints]:
+    """Number -> its places in the array, both rising: one sort instead of a search for each number."""
+    order = np.argsort(numbers, kind="stable")
+    found, first = np.unique(numbers[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(order, first[1:]), strict=True)) if len(found) else {}
+
+
 @dataclass(slots=True)
 class GroupSeries:
     """G series of like collectives over T bins.

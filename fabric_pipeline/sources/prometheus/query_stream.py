@@ -40,10 +40,14 @@ class SeriesText(NamedTuple):
 
 @dataclass
 class SeriesStream:
-    """The series of a file in order; afterwards `rest` is its text with `null` in place of each."""
+    """The series of a file in order; afterwards `rest` is its text with `null` in place of each.
+
+    `passed` are bytes that were gone through; there may be some more.
+    """
 
     path: Path
     rest: str = ""
+    passed: int = 0
     _decoder: json.JSONDecoder = field(default_factory=json.JSONDecoder)
 
     def __iter__(self) -> Iterator[SeriesText]:
@@ -62,6 +66,7 @@ class SeriesStream:
             start = text.find(_START, position)
             end = text.find(_END, start) if start >= 0 else -1
             if end < 0:  # the rest of a series, or of the text behind the last one, is not in hand
+                self.passed = handle.buffer.tell()
                 more = handle.read(_BLOCK)
                 text, position = text[position:] + more, 0
                 if more and len(text) < _LONGEST_SERIES:

@@ -76,28 +76,25 @@ FROM incident_observations AS o, json_each(json_array(
 WHERE o.needs_ticket = 1 AND o.found = 1 AND json_valid(o.json)
     AND p.value IS NOT NULL AND p.value <> '';
 
--- What retention did with tables of old drops, one row for each table and drop. `sha256` is that of the
--- file that was taken away; of a compacted one the rows lie in `moved_to`, in the lake. Each row carries
--- a hash over itself and the row before it.
-CREATE TABLE retained (
+-- Tables of old drops whose rows were thrown away by policy. `sha256` is that of the file that stood for
+-- the table. Each row carries a hash over itself and the row before it.
+CREATE TABLE expired (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    action TEXT NOT NULL CHECK (action IN ('expired', 'compacted')),
     drop_id TEXT NOT NULL,
     table_name TEXT NOT NULL,
     rows INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
     sha256 TEXT NOT NULL CHECK (length(sha256) = 64),
-    moved_to TEXT NOT NULL,
     policy TEXT NOT NULL CHECK (policy <> ''),
     at TEXT NOT NULL,
     prev_hash TEXT NOT NULL,
     hash TEXT NOT NULL UNIQUE
 ) STRICT;
-CREATE INDEX retained_drop ON retained (drop_id, table_name, seq);
-CREATE TRIGGER retained_grows_at_its_end BEFORE INSERT ON retained
-WHEN EXISTS (SELECT 1 FROM retained WHERE seq = NEW.seq OR hash = NEW.hash)
-BEGIN SELECT RAISE(ABORT, 'retained is append-only'); END;
-CREATE TRIGGER retained_no_update BEFORE UPDATE ON retained
-BEGIN SELECT RAISE(ABORT, 'retained is append-only'); END;
-CREATE TRIGGER retained_no_delete BEFORE DELETE ON retained
-BEGIN SELECT RAISE(ABORT, 'retained is append-only'); END;
+CREATE INDEX expired_drop ON expired (drop_id, table_name, seq);
+CREATE TRIGGER expired_grows_at_its_end BEFORE INSERT ON expired
+WHEN EXISTS (SELECT 1 FROM expired WHERE seq = NEW.seq OR hash = NEW.hash)
+BEGIN SELECT RAISE(ABORT, 'expired is append-only'); END;
+CREATE TRIGGER expired_no_update BEFORE UPDATE ON expired
+BEGIN SELECT RAISE(ABORT, 'expired is append-only'); END;
+CREATE TRIGGER expired_no_delete BEFORE DELETE ON expired
+BEGIN SELECT RAISE(ABORT, 'expired is append-only'); END;

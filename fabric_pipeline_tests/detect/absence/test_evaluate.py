@@ -34,6 +34,21 @@ def test_a_link_that_falls_silent_beside_its_siblings_is_a_hint(connection: Any)
     assert "07:14:30" in finding.reason
 
 
+def test_the_first_counter_in_the_table_stands_for_a_silent_link(connection: Any) -> None:
+    """Several counters of it have the last time; which one is cited must not depend on threads."""
+    rows: list[Row] = []
+    for number, name in enumerate(("rx_bytes", "recovery", "crc_flit", "tx_bytes")):
+        rows += [
+            row | {"counter": name, "line": row["line"] + 10_000 * number}
+            for row in node_with_links(
+                {"gpu0/nvlink-0": 60, "gpu0/nvlink-1": 30, "gpu0/nvlink-2": 60}
+            )
+        ]
+    count(connection, rows)
+    (finding,) = vanished_series(connection)
+    assert finding.evidence[0].line == 21029, "crc_flit comes before recovery, rx_bytes, tx_bytes"
+
+
 def test_siblings_need_not_end_in_the_same_second(connection: Any) -> None:
     rows = node_with_links({"gpu0/nvlink-0": 60, "gpu0/nvlink-1": 30, "gpu0/nvlink-2": 59})
     assert vanished(connection, rows) == ["n1:gpu0/nvlink-1"]

@@ -77,7 +77,8 @@ def test_kinds_by_what_the_traffic_crosses() -> None:
     found = on_one_clock(groups, STEP_S)
     assert found.kind.tolist() == [LOCAL, RAIL, FLAT, FLAT]
     assert found.rail.tolist() == [-1, 3, -1, -1]
-    assert found.member.tolist() == [[True, False], *[[True, True]] * 3]
+    assert [groups.tolist() for groups in found.of_node] == [[0, 1, 2, 3], [1, 2, 3]]
+    assert found.sizes.tolist() == [1, 2, 2, 2]
     assert found.nodes == ["n1", "n2"]
 
 

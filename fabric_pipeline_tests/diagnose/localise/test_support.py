@@ -19,7 +19,7 @@ from fabric_pipeline.diagnose.localise.support import (
     responding_groups,
     shifted,
 )
-from fabric_pipeline.diagnose.localise.window import Floats
+from fabric_pipeline.diagnose.localise.window import LOCAL, Floats
 from fabric_pipeline_tests.diagnose.localise.windows import (
     BINS,
     BURST,
@@ -190,3 +190,32 @@ def test_shifting_moves_and_loses_only_what_leaves(row: list[bool], lag: int) ->
     for place, flag in enumerate(found):
         source = place - lag
         assert flag == (row[source] if 0 <= source < 8 else False)
+
+
+def test_cells_that_are_renewed_are_those_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what changed is added up again, in blocks of groups, and nothing else moves."""
+    monkeypatch.setattr("fabric_pipeline.diagnose.localise.support._BLOCK", 2)
+    window = bare_window(noisy(7), [0, 0, 1, 1, 1, 2, 2])
+    window.series.kind[[1, 4]] = LOCAL
+    soft, valid = np.clip(noisy(7, sigma=0.5), 0.0, 1.0), noisy(7, seed=9) > 0
+    kept = Cells(window, soft, valid)
+    soft, valid = soft.copy(), valid.copy()
+    soft[3, 5:20], valid[6] = 1.0, True
+    kept.renew(soft, valid, np.array([3, 6]))
+    fresh = Cells(window, soft, valid)
+    for name in ("slow", "valid", "slow_32", "valid_32", "slow_sum", "valid_sum"):
+        assert getattr(kept, name).tolist() == getattr(fresh, name).tolist(), name
+    assert kept.slowest == fresh.slowest == 1.0
+    for groups in (np.array([0, 1]), np.array([2, 3, 4])):
+        one, other = kept.path(groups), fresh.path(groups)
+        assert one.slow.tolist() == other.slow.tolist()
+        assert [c.control_slow.tolist() for c in one.classes] == [
+            c.control_slow.tolist() for c in other.classes
+        ]
+
+
+def test_groups_of_the_same_runs() -> None:
+    cells = cells_of()
+    assert cells.of_runs(np.array([1])).tolist() == [0, 1, 2]
+    assert cells.of_runs(np.array([2, 4])).tolist() == [0, 1, 2, 3, 4, 5]
+    assert cells.of_runs(np.zeros(0, dtype=np.int64)).tolist() == []
