@@ -23,7 +23,8 @@ from fabric_pipeline_tests.pipeline_runs import ROOT, diagnose_without_dagster
 from fabric_pipeline_tests.small_drop import write_drop
 
 FOREIGN_SETTINGS = (
-    "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "FABRIC_MODEL", "FABRIC_DRAFT_TIMEOUT_S",
+    "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "FABRIC_MODEL", "FABRIC_DRAFT_TIMEOUT_S", "ENGINE", "FABRIC_ENGINE",
+    "FABRIC_DASK_ADDRESS", "FABRIC_DASK_WORKERS", "FABRIC_SHARD_STORE", "FABRIC_SHARD_READINGS", "FABRIC_THREADS",
     "http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
 )  # fmt: skip
 LOOPBACK = ("127.0.0.1", "::1")
@@ -35,14 +36,14 @@ LONG_FILES = (
     "portal/test_map_pages.py", "cli/test_audit.py", "workflows/test_dossier_tampering.py", "portal/test_map_browser.py",
     "portal/test_acceptance_serving.py", "workflows/test_lifecycle_story.py", "cli/test_inspect_screen.py",
     "workflows/test_dossier_verify.py", "workflows/test_inspect.py", "cli/test_what_commands_load.py",
-    "orchestration/test_real_runs.py", "store/test_audit.py",
+    "orchestration/test_real_runs.py", "store/test_audit.py", "workflows/test_staged_shards.py", "workflows/test_shards.py",
 )  # fmt: skip
 
 # A busy machine is no defect: properties are about answers, not about the time of one example. The same
 # examples come in every run, so that a change is judged by what it changes; `HYPOTHESIS_PROFILE=explore`
 # looks for new ones.
-hypothesis.settings.register_profile("project", deadline=None, derandomize=True)
-hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.register_profile("project", deadline=None, derandomize=True, max_examples=50)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=500)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "project"))
 
 

@@ -24,7 +24,7 @@ from fabric_pipeline_tests.pipeline_runs import ROOT
 from fabric_pipeline_tests.workflows.readout import write
 from fabric_pipeline_tests.workflows.staged_drops import AT, Elsewhere, Reads, dcgm_text, mixed
 
-SHIPPED = sorted(path for path in (ROOT / "data" / "drops").iterdir() if path.is_dir())
+SHIPPED = [ROOT / "data" / "drops" / name for name in ("crc-multibit-lane", "missing-data")]
 # Read where their problems are told, or not at all; never kept.
 NEVER_KEPT = {"empty.txt", "torn.csv", "unknown.txt"}
 FEW = ("counters.csv", "dcgm.prom", "elm-10/syslog")
