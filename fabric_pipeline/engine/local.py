@@ -1,6 +1,7 @@
 """The default engine: one shard after the other in this process, each with all of the machine.
 
-DuckDB uses every core inside a shard, so a second process beside it would gain nothing and take its memory.
+DuckDB uses every core inside a shard but for the steps that keep the order of rows, so processes beside each
+other are faster for a large drop (docs/performance.md); they take their memory each and have to be started.
 """
 
 from __future__ import annotations
