@@ -51,6 +51,9 @@ def retention(
         cleared = "would be cleared away" if dry_run else "cleared away"
         unpacked, left = len(done.unpacked), done.leftovers
         say(f"{unpacked} unpacked archive(s) and {left} half-written file(s) {cleared}")
+    if done.shards.files:
+        megabytes = f"{done.shards.size_bytes / 1e6:,.1f} MB"
+        say(f"{done.shards.files} file(s) of old shards cleared away, {megabytes}")
 
 
 def _body(done: Retained, dry_run: bool) -> dict[str, Any]:
@@ -64,4 +67,6 @@ def _body(done: Retained, dry_run: bool) -> dict[str, Any]:
         "kept": [{"drop": one.drop, "why": one.kept_for, "last": str(one.last)} for one in done.kept],
         "unpacked": done.unpacked,
         "half_written": done.leftovers,
+        "shard_files": done.shards.files,
+        "shard_bytes": done.shards.size_bytes,
     }  # fmt: skip

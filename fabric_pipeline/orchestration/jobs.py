@@ -66,6 +66,7 @@ def expire_old_readings(context: dg.OpExecutionContext, fabric: FabricResource) 
             "drops_kept": len(done.kept),
             "archives_packed_again": len(done.unpacked),
             "half_written_files_removed": done.leftovers,
+            "shard_files_removed": done.shards.files,
             "audit_seconds": round(done.audit.seconds, 3) if done.audit else 0.0,
         }
     )

@@ -21,6 +21,7 @@ from fabric_pipeline.schemas.validation import Violation, validate
 from fabric_pipeline.store.duck import scalar, session
 from fabric_pipeline.store.lake import attach_file, write_file
 from fabric_pipeline.store.shard_files import Manifest, Place, deliver, fetched, find
+from fabric_pipeline.workflows.shards import WORKPLACE
 
 _FIGURES = {
     "read": "select count(*) from raw_telemetry",
@@ -100,7 +101,7 @@ def _workplace(place: Place) -> TemporaryDirectory[str]:
     """A folder for files that are being made, where the result can be linked from if it stays on this disk."""
     if place.shared:
         Path(place.folder).mkdir(parents=True, exist_ok=True)
-    return TemporaryDirectory(prefix="work-", dir=place.folder if place.shared else None)
+    return TemporaryDirectory(prefix=WORKPLACE, dir=place.folder if place.shared else None)
 
 
 def violations_of(counted: Iterable[Counted]) -> list[Violation]:

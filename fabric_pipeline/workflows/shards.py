@@ -17,6 +17,8 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.sources.drop import sha256_of
 from fabric_pipeline.store import lake
 
+WORKPLACE = "work-"  # what folders begin with in which a worker makes the files of a shard
+
 
 class NodeRange(NamedTuple):
     """Nodes of one shard, both ends included; the empty name stands for readings that state none."""

@@ -60,3 +60,13 @@ def test_retention_frees_the_bytes_that_a_shared_folder_still_holds(
     assert retain(settings, datetime.now(UTC)).shards.files == 7
     left = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
     assert left == []
+
+
+def test_what_a_killed_worker_was_making_goes_after_a_day(settings: Settings) -> None:
+    for name, age in (("work-old", 2 * DAY), ("work-now", timedelta())):
+        folder = settings.shards / name
+        written(folder / "part.parquet", b"half")
+        then = (datetime.now(UTC) - age).timestamp()
+        os.utime(folder, (then, then))
+    trim_shards(settings)
+    assert [path.name for path in settings.shards.iterdir()] == ["work-now"]
