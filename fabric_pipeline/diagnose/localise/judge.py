@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from math import exp, log10
+from math import e, exp, log10
 
 import numpy as np
 
@@ -188,7 +188,7 @@ def _link_verdict(
     return LinkVerdict(
         component=link.component, far_end=link.far_end, link_type=link.link_type, confidence=round(min(scored.confidence, CERTAIN), 3),
         verdict=_verdict(scored, behind), has_state=scored.candidate.has_state, effect_pct=(exp(effect) - 1) * 100,
-        log_odds=scored.support.signed_odds * log10(np.e), lag_bins=scored.support.lag, share_slow=scored.support.share_slow,
+        log_odds=scored.support.signed_odds * log10(e), lag_bins=scored.support.lag, share_slow=scored.support.share_slow,
         coverage=min(scored.support.coverage, 1.0), slow_anyway=scored.support.slow_anyway, chance=shift_chance(active, deviation),
         edges_fitting=step.fitting, edges_visible=step.number, dose=dose_response(scored.candidate.counts, active, deviation),
         because=card.contributions(scored.facts), runs=runs, behind=behind,
@@ -260,7 +260,7 @@ def _place_verdict(built: Built, slow: SlowPlace) -> PlaceVerdict:
     return PlaceVerdict(
         kind=place.kind, name=place.name, node=built.fleet.nodes[place.node] if place.node >= 0 else "",
         start=built.fleet.clock.moment(int(at[0])), end=built.fleet.clock.moment(int(at[-1]) + 1), effect_pct=(exp(effect) - 1) * 100,
-        log_odds=slow.odds * log10(np.e), runs=sorted({built.fleet.groups[int(g)].run for g in place.groups}),
+        log_odds=slow.odds * log10(e), runs=sorted({built.fleet.groups[int(g)].run for g in place.groups}),
         or_else=[built.window.places[p].name for p in slow.alike], is_congested=_mostly(congested, slow.active),
         is_throttled=_mostly(throttled, slow.active), late_share=_late_share(built, slow),
     )  # fmt: skip
