@@ -37,6 +37,7 @@ from fabric_pipeline.workflows.incident_words import (
     fault_words,
     time_lost,
 )
+from fabric_pipeline.workflows.shards import failed_shards
 
 STATIC = Path(__file__).parent / "static"
 _URGENCY = {"urgent": 0, "high": 1, "normal": 2, "low": 3}
@@ -171,11 +172,12 @@ def page(
 def _age(portal: Portal, view: FabricView | None) -> dict[str, Any]:
     """How old the data is, whether a run is at work, and which version of the tables the page shows."""
     if view is None:
-        return {"fresh": None, "progress": None, "shown": "", "newest": ""}
+        return {"fresh": None, "progress": None, "uncounted": [], "shown": "", "newest": ""}
     now, drops = datetime.now(UTC), portal.drops
     return {
         "fresh": freshness(view, now),
         "progress": drop_progress(portal.settings, view.drop),
+        "uncounted": failed_shards(portal.settings, view.drop),
         "shown": portal.views.version(view.drop),
         "newest": drops[0] if drops else "",
     }

@@ -77,8 +77,12 @@ class FailedShard:
 
     def __str__(self) -> str:
         """As it is told to people, with what follows from it."""
-        whose = f"nodes {self.nodes}" if self.nodes else "all nodes"
-        return f"{whose} could not be counted ({self.problem}): their links are unknown"
+        return f"{self.whose} could not be counted ({self.problem}): their links are unknown"
+
+    @property
+    def whose(self) -> str:
+        """The nodes in words."""
+        return f"nodes {self.nodes}" if self.nodes else "all nodes"
 
 
 def raw_parts(settings: Settings, drop_id: str) -> list[RawPart]:

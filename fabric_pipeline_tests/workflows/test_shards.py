@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fabric_pipeline.engine.base import Done
 from fabric_pipeline.engine.local import LocalEngine
+from fabric_pipeline.portal.app import create_app
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.duck import session
@@ -31,6 +32,7 @@ from fabric_pipeline_tests.halls import (
     write_hall,
 )
 from fabric_pipeline_tests.pipeline_runs import NOW, ROOT, diagnose_without_dagster
+from fabric_pipeline_tests.portal.serving import ask, served
 from fabric_pipeline_tests.small_drop import START
 
 
@@ -124,6 +126,11 @@ def test_one_bad_shard_is_told_the_rest_is_judged_and_the_next_run_makes_it_whol
     assert [node for (node,) in nodes] == ["", *(node for node in NODES if node != "calc-04")]
     assert not [one for one in load_incidents(settings, DROP) if one.needs_ticket]
     assert not ledger_says_processed(settings)
+    with served(create_app(settings)) as url:
+        assert (
+            "nodes calc-04: their links are unknown until the drop is run again"
+            in ask(url, "/").text
+        )
     monkeypatch.setattr(sharded_counters, "open_engine", lambda _: LocalEngine())
     diagnose_without_dagster(settings, hall)
     assert ledger_says_processed(settings)
