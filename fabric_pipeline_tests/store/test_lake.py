@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric_pipeline.errors import UsageError
+from fabric_pipeline.errors import FabricError, UsageError
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.duck import connect, scalar
 
@@ -130,3 +131,43 @@ def test_what_is_not_kept_after_a_look_leaves_the_old_rows(tmp_path: Path) -> No
     with lake.pending_table(con, "SELECT 3 AS n", tmp_path, "t", "d1") as pending:
         pending.keep()
     assert lake.read_rows(con, "FROM t") == [{"n": 3}]
+
+
+def rows_of(where: Path) -> list[int]:
+    con = connect()
+    assert lake.attach(con, where, "t", "d1")
+    assert lake.attach_all(con, where, "t", as_name="every")
+    rows = [row[0] for row in con.execute("SELECT n FROM t").fetchall()]
+    assert [row[0] for row in con.execute("SELECT n FROM every ORDER BY n").fetchall()] == rows
+    return rows
+
+
+def test_parts_take_the_place_of_others_whole_and_killed_ones_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    con, folder = connect(), tmp_path / "t" / "drop=d1"
+    lake.write_table(con, "SELECT 1 AS n", tmp_path, "t", "d1")
+    lake.write_parts(con, ["SELECT 2 AS n", "SELECT 3 AS n"], tmp_path, "t", "d1", {"of": "two"})
+    assert rows_of(tmp_path) == [2, 3]
+    assert lake.drops_of(tmp_path, "t") == ["d1"]
+    assert lake.listing(lake.head_path(tmp_path, "t", "d1"))["said"]["of"] == "two"
+    with monkeypatch.context() as patch:
+        patch.setattr(lake, "keep_parts", lambda *_: sys.exit())  # as if it were killed there
+        with pytest.raises(SystemExit):
+            lake.write_parts(con, ["SELECT 4 AS n", "SELECT 5 AS n"], tmp_path, "t", "d1", {})
+    assert rows_of(tmp_path) == [2, 3]
+    assert len(list(folder.glob("part-*.parquet"))) == 4
+    lake.sweep(tmp_path, "d1")
+    assert len(list(folder.glob("part-*.parquet"))) == 2
+    lake.write_table(con, "SELECT 6 AS n", tmp_path, "t", "d1")
+    assert rows_of(tmp_path) == [6]
+    lake.sweep(tmp_path, "d1")
+    assert [path.name for path in folder.iterdir()] == [lake.PART_FILE]
+
+
+def test_a_list_of_parts_that_names_anything_else_is_refused(tmp_path: Path) -> None:
+    lake.write_parts(connect(), ["SELECT 2 AS n"], tmp_path, "t", "d1", {})
+    head = lake.head_path(tmp_path, "t", "d1")
+    head.write_text(head.read_text().replace("part-00000-", "../../other/part-00000-"))
+    with pytest.raises(FabricError, match="names other files than parts"):
+        lake.attach(connect(), tmp_path, "t", "d1")
