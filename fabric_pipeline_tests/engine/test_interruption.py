@@ -16,6 +16,8 @@ import pytest
 from fabric_pipeline_tests.pipeline_runs import ROOT
 
 RUN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background ignores it
 from fabric_pipeline.engine.dask_engine import DaskEngine
 from fabric_pipeline_tests.engine.shards import Shard, add_up
 with DaskEngine(workers=1) as engine:
