@@ -8,6 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from fabric_pipeline.engine.base import Done
+from fabric_pipeline.engine.local import LocalEngine
 from fabric_pipeline.settings import Settings
 from fabric_pipeline.store import lake
 from fabric_pipeline.store.duck import session
@@ -19,6 +21,18 @@ DROP, NODES = "hall", tuple(f"calc-{number:02d}" for number in range(7))
 HEADER = "ts,node,link_type,link,counter,value"
 READINGS_OF_A_NODE = 2 * 3 * 40
 JUDGED = ("spike_detections", "stragglers", "straggler_correlations", "incident_records")
+
+
+class Losing(LocalEngine):
+    """Loses one shard, as workers that are killed again and again would."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def map(self, work: Any, items: Any, **said: Any) -> list[Done[Any]]:
+        done = super().map(work, items, **said)
+        lost: Done[Any] = Done(self._number, None, "its worker was killed 3 times")
+        return [lost if one.number == self._number else one for one in done]
 
 
 def write_hall(folder: Path) -> Path:

@@ -14,8 +14,10 @@ from fabric_pipeline.settings import Settings
 from fabric_pipeline.store.duck import session
 from fabric_pipeline.store.lake import attach, write_table
 from fabric_pipeline.store.ledger import Ledger
-from fabric_pipeline.workflows.drop_stages import StageResult
+from fabric_pipeline.workflows import sharded_counters
+from fabric_pipeline.workflows.drop_stages import StageResult, load_incidents
 from fabric_pipeline.workflows.inbox import claim
+from fabric_pipeline_tests.halls import Losing
 from fabric_pipeline_tests.orchestration.runs import (
     DROP,
     EVERYTHING,
@@ -26,6 +28,7 @@ from fabric_pipeline_tests.orchestration.runs import (
     verdicts,
 )
 from fabric_pipeline_tests.pipeline_runs import NOW
+from fabric_pipeline_tests.small_drop import BAD_LINKS
 
 CHECKS = ("nothing_lost", "ledger_agrees")
 
@@ -68,6 +71,19 @@ def test_a_table_that_breaks_its_schema_goes_no_further(
     assert "severity" in str(seen.metadata["broken_rules"].value)
     assert "purple" in str(seen.metadata["broken_rules"].value)
     assert "straggler_correlations" not in materialised(outcome)
+
+
+def test_a_shard_that_failed_is_a_warning_and_the_rest_of_the_run_goes_on(
+    home: Settings, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FABRIC_SHARD_READINGS", "1")  # a shard for each of the two nodes
+    monkeypatch.setattr(sharded_counters, "open_engine", lambda _: Losing(1))
+    outcome = run("diagnose_drop", instance)
+    assert failures(outcome) == {}
+    assert verdicts(outcome)["link_counters:nothing_lost"] == (False, "WARN")
+    assert {"incident_records", "ticket_drafts", "audit_database"} <= materialised(outcome)
+    accused = {one.isolated_component for one in load_incidents(home, DROP) if one.needs_ticket}
+    assert accused == {BAD_LINKS[0]}
 
 
 def test_a_lost_reading_is_an_error(home: Settings, instance: dg.DagsterInstance) -> None:

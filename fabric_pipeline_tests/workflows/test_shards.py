@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric_pipeline.engine.base import Done
 from fabric_pipeline.engine.local import LocalEngine
 from fabric_pipeline.portal.app import create_app
 from fabric_pipeline.settings import Settings
@@ -26,6 +25,7 @@ from fabric_pipeline_tests.halls import (
     DROP,
     NODES,
     READINGS_OF_A_NODE,
+    Losing,
     diagnosed,
     judged,
     rows_sha256,
@@ -95,21 +95,10 @@ def test_what_grew_is_counted_and_the_rest_is_found_again(hall: Path, tmp_path: 
     assert (figures["shards"], figures["shards_found_again"]) == (8, 5)
 
 
-class Breaking(LocalEngine):
-    """Loses the shard of one node, as a worker that is killed again and again would."""
-
-    def map(self, work, items, **said):  # type: ignore[no-untyped-def]
-        done = super().map(work, items, **said)
-        return [
-            Done(one.number, None, "its worker was killed 3 times") if one.number == 5 else one
-            for one in done
-        ]
-
-
 def test_one_bad_shard_is_told_the_rest_is_judged_and_the_next_run_makes_it_whole(
     hall: Path, whole: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharded_counters, "open_engine", lambda _: Breaking())
+    monkeypatch.setattr(sharded_counters, "open_engine", lambda _: Losing(5))
     settings = diagnosed(tmp_path, hall, 1)
     (failed,) = failed_shards(settings, DROP)
     assert failed.nodes == NodeRange("calc-04", "calc-04")
