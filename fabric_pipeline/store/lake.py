@@ -386,12 +386,9 @@ def _table_folder(lake: Path, table: str) -> Path:
 
 
 def _sync_and_hash(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as stream:
         os.fsync(stream.fileno())
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _plain(value: Any) -> Any:

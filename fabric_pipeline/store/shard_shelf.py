@@ -20,8 +20,6 @@ from uuid import uuid4
 from fabric_pipeline.errors import PipelineError
 from fabric_pipeline.store.lake import sync_folder
 
-_BLOCK_BYTES = 1 << 20
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -61,11 +59,8 @@ class Shelf(Protocol):
 
 
 def sha256_of(stream: BinaryIO) -> str:
-    """Hash of the rest of a stream, block by block."""
-    digest = hashlib.sha256()
-    while block := stream.read(_BLOCK_BYTES):
-        digest.update(block)
-    return digest.hexdigest()
+    """Hash of the rest of a stream."""
+    return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def checked_hash(stream: BinaryIO, path: Path, sha256: str) -> None:
