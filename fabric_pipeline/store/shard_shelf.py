@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 from uuid import uuid4
 
 from fabric_pipeline.errors import PipelineError
@@ -58,12 +59,12 @@ class Shelf(Protocol):
         """Forget these names; one that has gone already is no error."""
 
 
-def sha256_of(stream: BinaryIO) -> str:
+def sha256_of(stream: BufferedReader) -> str:
     """Hash of the rest of a stream."""
     return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def checked_hash(stream: BinaryIO, path: Path, sha256: str) -> None:
+def checked_hash(stream: BufferedReader, path: Path, sha256: str) -> None:
     """Refuse a file whose bytes are not those that were meant; its hash would be a false name."""
     if sha256_of(stream) != sha256:
         raise PipelineError(
